@@ -154,7 +154,7 @@ export class Relay {
 
   // Deleting
 
-  /** The blob that this DeliverAck deletes, or null: session gone, id unknown, or another device's (RLY-007, RLY-008). */
+  /** The blob that this DeliverAck deletes; null for a session gone, an unknown id, another device's (RLY-007). */
   acked(session, id) {
     const device = this.#receiveSessions.get(session);
     const blob = this.#blobs.get(id);
