@@ -51,8 +51,8 @@ class Store(ABC):
     `failing` makes each commit fail, as a full disk does. Write only inside `transaction()`.
     """
 
-    def __init__(self, writes: WriteCounter | None = None) -> None:
-        self.writes = writes if writes is not None else WriteCounter()
+    def __init__(self, counter: WriteCounter | None = None) -> None:
+        self.counter = counter if counter is not None else WriteCounter()
         self.failing = False
 
     @contextmanager
@@ -66,12 +66,12 @@ class Store(ABC):
             yield
             if self.failing:
                 raise StoreFailedError("The store takes no writes, as it was told to.")
-            self.writes.before_commit()
+            self.counter.before_commit()
             self._commit()
         except BaseException:
             self._roll_back()
             raise
-        self.writes.after_commit()
+        self.counter.after_commit()
 
     @abstractmethod
     def take_arrival(self) -> int:
@@ -118,8 +118,8 @@ class Store(ABC):
 class MemoryStore(Store):
     """Dicts in arrival order. Whoever keeps this object while the Relay is dropped has survived a kill."""
 
-    def __init__(self, writes: WriteCounter | None = None) -> None:
-        super().__init__(writes)
+    def __init__(self, counter: WriteCounter | None = None) -> None:
+        super().__init__(counter)
         self._last_arrival = 0
         self._blobs: dict[int, Blob] = {}
         self._inboxes: dict[bytes, dict[int, Blob]] = {}
@@ -223,8 +223,8 @@ COLUMNS = "SELECT blob_id, arrival, recipient, envelope, arrived_at FROM blob"
 class SqliteStore(Store):
     """One database file, WAL and synchronous=FULL: a commit is on the disk when it returns (RLY-002)."""
 
-    def __init__(self, path: Path, writes: WriteCounter | None = None) -> None:
-        super().__init__(writes)
+    def __init__(self, path: Path, counter: WriteCounter | None = None) -> None:
+        super().__init__(counter)
         with _reporting_failure():
             self._database = sqlite3.connect(path, isolation_level=None)
             self._database.execute("PRAGMA journal_mode=WAL")

@@ -135,14 +135,14 @@ def test_an_ack_that_cannot_be_stored_leaves_the_blob_for_the_next_session() -> 
 
 def test_a_push_is_durable_before_its_ack() -> None:
     bench = RelayBench()
-    bench.store.writes.arm(1, "before")
+    bench.store.counter.arm(1, "before")
     with pytest.raises(Crash):
         bench.push(DANA, b"a")
     assert bench.relay.take_effects() == []
     bench.restart()
     assert bench.open("s1", DANA) == []
 
-    bench.store.writes.arm(1, "after")
+    bench.store.counter.arm(1, "after")
     with pytest.raises(Crash):
         bench.push(DANA, b"b")
     bench.restart()

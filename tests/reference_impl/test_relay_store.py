@@ -132,7 +132,7 @@ def test_an_id_that_is_taken_fails_the_transaction(medium: OneMedium) -> None:
 
 @pytest.mark.parametrize(("when", "stored"), [("before", [1]), ("after", [1, 2])])
 def test_a_crash_at_a_write_leaves_all_or_nothing_of_it(medium: OneMedium, when: str, stored: list[int]) -> None:
-    medium.store.writes.arm(2, "before" if when == "before" else "after")
+    medium.store.counter.arm(2, "before" if when == "before" else "after")
     add(medium.store, blob(1))
     with pytest.raises(Crash):
         add(medium.store, blob(2))
