@@ -14,7 +14,7 @@ from typing import Literal, NoReturn
 When = Literal["before", "after"]
 
 
-class Crash(BaseException):  # noqa: N818 - it stands for a process that died, which is no error to be handled
+class Crash(BaseException):
     """The process died at a durable write. Drop every object, keep what the store had made durable."""
 
 

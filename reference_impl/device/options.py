@@ -1,0 +1,28 @@
+"""What a Device is opened with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from reference_impl.device.limits import Limits
+from reference_impl.wire.content import Member
+
+
+@dataclass(frozen=True, slots=True)
+class Provision:
+    """Who a device is from its first start on. Without a manifest it is in no group."""
+
+    identity: Member
+    manifest: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The arguments of `open()` and the versions of this build."""
+
+    max_payload_bytes: int | None = None
+    end_to_end_version: int = 1
+    transport_version: int = 1
+    limits: Limits = field(default_factory=Limits)
+    provision: Provision | None = None
+    """Counts on the first start only."""
