@@ -18,9 +18,7 @@ def parse_duration(text: str) -> int:
     """
     chain = _CHAIN.match(text)
     if not chain:
-        raise ValueError(
-            f"{_shown(text)} is not a duration; write numbers with ms, s, m, h or d, such as 60d+1ms."
-        )
+        raise ValueError(f"{_shown(text)} is not a duration; write numbers with ms, s, m, h or d, such as 60d+1ms.")
     back, parts = chain.groups()
     total = sum(
         (-1 if sign == "-" else 1) * int(number) * _MILLISECONDS[unit]

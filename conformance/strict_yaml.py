@@ -99,9 +99,7 @@ def _read(path: Path) -> str:
 
 
 # Line breaks that only YAML 1.1 knows would make line numbers and texts differ between readers.
-_ODD = re.compile(
-    "[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]|\r(?!\n)"
-)
+_ODD = re.compile("[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]|\r(?!\n)")
 
 
 def _refuse_odd_characters(path: Path | str, text: str) -> None:
