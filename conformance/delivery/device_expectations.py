@@ -1,0 +1,242 @@
+"""What a vector can expect of a device: one method a kind, as `vectors/README.md` lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from conformance.delivery.device_records import (
+    DeliverAcked,
+    EventRaised,
+    HandlerCalled,
+    IssueRaised,
+    Killed,
+    Pushed,
+    SessionOpened,
+)
+from conformance.delivery.device_stimuli import DeviceStimuli
+from conformance.delivery.device_world import EPOCH, DeviceWorld
+from conformance.delivery.peers import CODEC
+from conformance.engine.argument import Argument
+from conformance.engine.record import Record
+from conformance.engine.world import Expectation, Matcher, Query
+from conformance.outcome import SpecBrokenError, VectorError
+from reference_impl.wire.content import MalformedError, Manifest, Tag
+
+TAGS: Mapping[str, int] = {
+    "pair": Tag.PAIR,
+    "sync": Tag.SYNC,
+    "revoke": Tag.REVOKE,
+    "manifest": Tag.GROUP_MANIFEST,
+    "leave": Tag.GROUP_MANIFEST,
+}
+
+
+class DeviceExpectations:
+    def __init__(self, world: DeviceWorld, stimuli: DeviceStimuli) -> None:
+        self.world = world
+        self.stimuli = stimuli
+        self.table: Mapping[str, Expectation] = {
+            "push": self.push,
+            "handler_called": self.handler_called,
+            "deliver_ack": self.deliver_ack,
+            "issue": self.issue,
+            "event": self.event,
+            "session_opened": self.session_opened,
+            "died": self.died,
+        }
+        self.queries: Mapping[str, Query] = {
+            "status": self.status,
+            "members": self.members,
+            "connection": self.connection,
+        }
+
+    # -- observations -------------------------------------------------------------------------------------------
+
+    def push(self, argument: Argument) -> Sequence[Matcher]:
+        if argument.value is None:
+            return _any(Pushed, "any push")
+        if "tag" in argument:
+            return [Matcher(self._words("push", argument), self._control_push(argument))]
+        to = argument.text("to", "")
+        labels = self._sent_labels(argument)
+        where = f" to {to}" if to else ""
+        return [Matcher(f"push of {label}{where}", self._push_of(label, to, argument)) for label in labels]
+
+    def _push_of(self, label: str, to: str, argument: Argument) -> Callable[[Record], bool]:
+        def matches(record: Record) -> bool:
+            return (
+                isinstance(record, Pushed)
+                and to in ("", record.recipient)
+                and self._is_message(label, record)
+                and self._stamped(argument, record)
+            )
+
+        return matches
+
+    def _is_message(self, label: str, pushed: Pushed) -> bool:
+        named = self.world.named_pushes.get(label)
+        if named is not None:
+            return named.message_id == pushed.message_id
+        sent = self.world.sent.get(label)
+        if sent is None:
+            raise VectorError(f"nothing that was sent is called {label}")
+        if not sent.message_id and sent.body == pushed.body and not self._is_known(pushed):
+            sent.message_id = pushed.message_id
+        return sent.message_id == pushed.message_id and sent.body == pushed.body
+
+    def _is_known(self, pushed: Pushed) -> bool:
+        return any(each.message_id == pushed.message_id for each in self.world.sent.values())
+
+    def _control_push(self, argument: Argument) -> Callable[[Record], bool]:
+        kind, to = argument.text("tag"), argument.text("to", "")
+
+        def matches(record: Record) -> bool:
+            if not isinstance(record, Pushed) or record.tag != TAGS[kind] or to not in ("", record.recipient):
+                return False
+            if not (self._right_manifest(kind, argument, record) and self._stamped(argument, record)):
+                return False
+            if "as" in argument:
+                self.world.named_pushes[argument.text("as")] = record
+            return True
+
+        return matches
+
+    def _right_manifest(self, kind: str, argument: Argument, pushed: Pushed) -> bool:
+        if TAGS[kind] != Tag.GROUP_MANIFEST:
+            return True
+        try:
+            manifest = CODEC.decode_manifest(pushed.body, self.world.options.end_to_end_version)
+        except MalformedError:
+            return False
+        if not manifest.signature_valid or (kind == "leave") != self._leaves(manifest):
+            return False
+        if "members" not in argument:
+            return True
+        names = {self.world.group.name_of(each.noise_pub) for each in manifest.members}
+        return names == set(argument.texts("members"))
+
+    def _leaves(self, manifest: Manifest) -> bool:
+        return all(each.signing_pub != manifest.issued_by for each in manifest.members)
+
+    def _stamped(self, argument: Argument, pushed: Pushed) -> bool:
+        if "stamped" not in argument:
+            return True
+        stamped = argument.inner("stamped", "min")
+        low = stamped.duration("min")
+        high = stamped.duration("max", stamped.text("min"))
+        return low <= pushed.sender_timestamp - EPOCH <= high
+
+    def handler_called(self, argument: Argument) -> Sequence[Matcher]:
+        if argument.value is None:
+            return _any(HandlerCalled, "any handler call")
+        return [self._handler_matcher(label) for label in self._blob_labels(argument)]
+
+    def _handler_matcher(self, label: str) -> Matcher:
+        message_id = self.stimuli.message_id(label)
+        return Matcher(
+            f"handler called for {label}",
+            lambda record: isinstance(record, HandlerCalled) and record.message_id == message_id,
+        )
+
+    def deliver_ack(self, argument: Argument) -> Sequence[Matcher]:
+        if argument.value is None:
+            return _any(DeliverAcked, "any DeliverAck")
+        return [self._ack_matcher(label) for label in self._blob_labels(argument)]
+
+    def _ack_matcher(self, label: str) -> Matcher:
+        return Matcher(
+            f"DeliverAck for {label}",
+            lambda record: isinstance(record, DeliverAcked) and record.label == label,
+        )
+
+    def issue(self, argument: Argument) -> Sequence[Matcher]:
+        message_id = self.stimuli.message_id(argument.text("of")) if "of" in argument else ""
+        wanted = {name: argument.get(name) for name in argument if name not in ("of", "whole")}
+
+        def matches(record: Record) -> bool:
+            return (
+                isinstance(record, IssueRaised)
+                and all(record.details.get(name) == value for name, value in wanted.items())
+                and message_id in ("", record.details.get("message_id"))
+            )
+
+        return [Matcher(self._words("issue", argument), matches)]
+
+    def event(self, argument: Argument) -> Sequence[Matcher]:
+        wanted = {name: argument.get(name) for name in argument if name != "from"}
+        peer = argument.text("from", "")
+
+        def matches(record: Record) -> bool:
+            return (
+                isinstance(record, EventRaised)
+                and peer in ("", record.peer)
+                and all(record.details.get(name) == value for name, value in wanted.items())
+            )
+
+        return [Matcher(self._words("event", argument), matches)]
+
+    def session_opened(self, argument: Argument) -> Sequence[Matcher]:
+        outcome = argument.text("outcome", "opened")
+        return [
+            Matcher(
+                f"Receive Session {outcome}",
+                lambda record: isinstance(record, SessionOpened) and record.outcome == outcome,
+            )
+        ]
+
+    def died(self, _: Argument) -> Sequence[Matcher]:
+        return [Matcher("the process dies at the write", lambda record: isinstance(record, Killed))]
+
+    # -- state --------------------------------------------------------------------------------------------------
+
+    def status(self, argument: Argument) -> None:
+        self._compare("status", argument.text("of"), self.world.status()["status"])
+
+    def members(self, argument: Argument) -> None:
+        listed = self.world.status()["members"]
+        names = (
+            sorted(str(each["name"]) for each in listed if isinstance(each, Mapping))
+            if isinstance(listed, list)
+            else []
+        )
+        self._compare("members", sorted(argument.texts("of")) if argument.value else [], names)
+
+    def connection(self, argument: Argument) -> None:
+        connection = self.world.status()["connection"]
+        fields = connection if isinstance(connection, Mapping) else {}
+        wanted = {("state" if name == "of" else name): argument.get(name) for name in argument}
+        self._compare("connection", wanted, {name: fields.get(name) for name in wanted})
+
+    def _compare(self, what: str, wanted: object, got: object) -> None:
+        if wanted != got:
+            raise SpecBrokenError(
+                f"{what} is not what it must be", expected=f"{what}: {wanted}", observed=f"{what}: {got}"
+            )
+
+    # -- inside -------------------------------------------------------------------------------------------------
+
+    def _blob_labels(self, argument: Argument) -> list[str]:
+        return self.stimuli.labels(_texts(argument))
+
+    def _sent_labels(self, argument: Argument) -> list[str]:
+        found: list[str] = []
+        for label in _texts(argument):
+            if label.endswith("-*"):
+                found += [each for each in self.world.sent if each.startswith(label[:-1])]
+            else:
+                found.append(label)
+        return found
+
+    def _words(self, kind: str, argument: Argument) -> str:
+        return f"{kind} " + ", ".join(f"{name}: {argument.get(name)}" for name in argument)
+
+
+def _any(kind: type[Record], text: str) -> Sequence[Matcher]:
+    return [Matcher(text, lambda record: isinstance(record, kind))]
+
+
+def _texts(argument: Argument) -> list[str]:
+    value = argument.value
+    if isinstance(value, list):
+        return [str(each) for each in value]
+    return argument.texts("of")

@@ -1,0 +1,353 @@
+"""What holds of every run of a device, whatever the vector is about: properties of the whole history.
+
+A call or an answer that a crash cut off is indefinite: it may have taken effect or not. `Killed.settled` says how much
+of the history was certain when the device died; the promises give a device the benefit of the doubt for the rest.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from conformance.delivery.device_records import (
+    Called,
+    DeliverAcked,
+    Delivered,
+    EventRaised,
+    HandlerCalled,
+    HandlerEnded,
+    IssueRaised,
+    Killed,
+    Network,
+    PushAnswered,
+    Pushed,
+    SendReturned,
+    Started,
+    by_words,
+)
+from conformance.delivery.device_world import EPOCH
+from conformance.engine.record import Breach, History
+from reference_impl.wire.content import Tag
+
+TEMPORARY = frozenset(("inbox_full", "rate_limited", "unavailable", "internal_error"))
+ATTEMPTS = 5
+FIRST_RETRY = 1000
+"""In ms: SND-011."""
+
+
+def uncertain(history: History) -> set[int]:
+    """The positions of records that a crash may have undone."""
+    found: set[int] = set()
+    for position, record in enumerate(history):
+        if isinstance(record, Killed):
+            found.update(range(record.settled, position))
+    return found
+
+
+# -- sending ----------------------------------------------------------------------------------------------------------
+
+
+def pushes_carry_their_send(history: History) -> Iterator[Breach]:
+    """SND-018, SND-026: timestamp and body of every push are those of `send()`."""
+    sends = {each.message_id: each for each in history if isinstance(each, SendReturned) and each.message_id}
+    first: dict[str, Pushed] = {}
+    for record in history:
+        if not isinstance(record, Pushed) or record.tag != Tag.SYNC:
+            continue
+        send = sends.get(record.message_id)
+        if send is not None and send.body != record.body:
+            yield Breach("SND-026", f"the push of {send.label} carries another body than send() was given", record)
+        if send is not None and record.sender_timestamp != EPOCH + send.at:
+            yield Breach("SND-018", _stamp_words(record.sender_timestamp - EPOCH, send.at), record)
+        earlier = first.setdefault(record.message_id, record)
+        if earlier.sender_timestamp != record.sender_timestamp:
+            yield Breach(
+                "SND-018", _stamp_words(record.sender_timestamp - EPOCH, earlier.sender_timestamp - EPOCH), record
+            )
+
+
+def _stamp_words(got: int, wanted: int) -> str:
+    return f"the Sender Timestamp is {by_words(got)} after the start, the message was stamped at {by_words(wanted)}"
+
+
+def sequences_are_used_once(history: History) -> Iterator[Breach]:
+    """SND-023, SND-025: one Sequence is one message, and a later send has a greater one."""
+    body: dict[str, Pushed] = {}
+    sequence_of: dict[str, int] = {}
+    for record in history:
+        if isinstance(record, Pushed):
+            sequence_of[record.message_id] = record.sequence
+            first = body.setdefault(record.message_id, record)
+            if first.tag != record.tag or (record.tag == Tag.SYNC and first.body != record.body):
+                yield Breach("SND-025", f"Sequence {record.sequence} is used for two messages", record)
+    seen: set[str] = set()
+    highest = -1
+    for record in history:
+        if isinstance(record, EventRaised) and record.details.get("status") == "notJoined":
+            highest = -1
+        if not isinstance(record, SendReturned) or not record.message_id:
+            continue
+        if record.message_id in seen:
+            yield Breach("SND-023", f"two sends have the Message ID {record.message_id}", record)
+        seen.add(record.message_id)
+        sequence = sequence_of.get(record.message_id, highest + 1)
+        if sequence <= highest:
+            yield Breach("SND-025", f"Sequence {sequence} of a later send is not greater than {highest}", record)
+        highest = max(highest, sequence)
+
+
+@dataclass(slots=True)
+class _Entry:
+    """What one outbox entry, one message for one recipient, has come to."""
+
+    sequence: int
+    state: str = "flying"
+    refused_at: int = -1
+
+
+@dataclass(slots=True)
+class _Outbox:
+    entries: dict[tuple[str, str], dict[str, _Entry]] = field(default_factory=lambda: defaultdict(dict))
+    author_of: dict[str, str] = field(default_factory=dict)
+
+    def lane(self, message_id: str, recipient: str) -> dict[str, _Entry]:
+        return self.entries[(self.author_of.get(message_id, ""), recipient)]
+
+    def all(self) -> Iterator[_Entry]:
+        return (entry for lane in self.entries.values() for entry in lane.values())
+
+    def requeue_flying(self) -> None:
+        for entry in self.all():
+            if entry.state == "flying":
+                entry.state = "queued"
+
+    def expire(self, message_id: str) -> None:
+        for lane in self.entries.values():
+            if message_id in lane and lane[message_id].state in ("queued", "flying"):
+                lane[message_id].state = "expired"
+
+
+def outbox_keeps_its_order(history: History) -> Iterator[Breach]:
+    """SND-007, SND-011, SND-013, SND-015, SND-016: what may be pushed, and when, for each recipient."""
+    outbox = _Outbox()
+    doubtful = uncertain(history)
+    for position, record in enumerate(history):
+        if isinstance(record, Pushed):
+            outbox.author_of[record.message_id] = record.author_pub
+            yield from _judge_push(outbox.lane(record.message_id, record.recipient), record)
+        elif isinstance(record, PushAnswered) and position not in doubtful:
+            yield from _judge_answer(outbox.lane(record.message_id, record.recipient), record)
+        elif isinstance(record, Killed):
+            outbox.requeue_flying()
+        elif isinstance(record, Network | Started):
+            for entry in outbox.all():
+                entry.refused_at = -1
+        elif isinstance(record, IssueRaised) and record.details.get("reason") == "expired":
+            outbox.expire(str(record.details.get("message_id", "")))
+
+
+DONE = {
+    "acked": ("SND-007", "the relay has acked it"),
+    "failed": ("SND-015", "the relay has refused it for good"),
+    "expired": ("SND-016", "it was reported as expired"),
+}
+
+
+def _judge_push(lane: dict[str, _Entry], pushed: Pushed) -> Iterator[Breach]:
+    what = f"{pushed.message_id} is pushed to {pushed.recipient}"
+    entry = lane.get(pushed.message_id)
+    if entry is not None and entry.state in DONE:
+        clause, why = DONE[entry.state]
+        yield Breach(clause, f"{what} again although {why}", pushed)
+    if entry is not None and 0 <= entry.refused_at and pushed.at - entry.refused_at < FIRST_RETRY:
+        late = by_words(pushed.at - entry.refused_at)
+        yield Breach("SND-011", f"{what} again {late} after a temporary refusal, before 1s", pushed)
+    for other_id, other in lane.items():
+        if other.sequence < pushed.sequence and other.state == "queued":
+            yield Breach("SND-013", f"{what} while {other_id}, sent before it, is queued for retry", pushed)
+        if entry is None and other.sequence > pushed.sequence:
+            yield Breach("SND-013", f"{what} after {other_id}, which was sent later", pushed)
+    lane[pushed.message_id] = _Entry(pushed.sequence)
+
+
+def _judge_answer(lane: dict[str, _Entry], answer: PushAnswered) -> Iterator[Breach]:
+    entry = lane.get(answer.message_id)
+    if entry is None:
+        return
+    if answer.outcome == "ack":
+        entry.state = "acked"
+    elif answer.code and answer.code not in TEMPORARY:
+        entry.state = "failed"
+    else:
+        entry.state = "queued"
+        entry.refused_at = answer.at if answer.code else -1
+        if any(other.sequence > entry.sequence and other.state == "acked" for other in lane.values()):
+            yield Breach(
+                "SND-013",
+                f"a later message for {answer.recipient} was accepted before {answer.message_id}, "
+                "which must be pushed again: they went out together",
+                answer,
+            )
+
+
+def failures_are_reported_once(history: History) -> Iterator[Breach]:
+    """SND-015: at most one `sendFailed` for each recipient that failed."""
+    failed: dict[str, set[str]] = defaultdict(set)
+    reported: dict[str, int] = defaultdict(int)
+    doubtful = uncertain(history)
+    for position, record in enumerate(history):
+        if isinstance(record, PushAnswered) and record.code and record.code not in TEMPORARY:
+            failed[record.message_id].add(record.recipient)
+        if isinstance(record, IssueRaised) and record.case == "sendFailed" and position not in doubtful:
+            message_id = str(record.details["message_id"])
+            reported[message_id] += 1
+            if record.details["reason"] != "expired" and reported[message_id] > len(failed[message_id]):
+                yield Breach(
+                    "SND-015", f"sendFailed({message_id}) is raised more often than recipients failed", record
+                )
+
+
+def relay_learns_nothing_more(history: History) -> Iterator[Breach]:
+    """MTA-001, MTA-002: a DeliverAck is the blob id; two sends share nothing that the relay can read."""
+    seen: dict[str, str] = {}
+    for record in history:
+        if isinstance(record, DeliverAcked) and record.extra:
+            fields = ", ".join(record.extra)
+            yield Breach("MTA-001", f"a DeliverAck tells the relay more than the blob id: {fields}", record)
+        if isinstance(record, Pushed):
+            shown = {"ephemeral_pub": record.ephemeral_pub, **record.extra}
+            for name, value in shown.items():
+                owner = seen.setdefault(f"{name} = {value}", record.message_id)
+                if owner != record.message_id:
+                    yield Breach("MTA-002", f"two sends share {name}, which the relay can read", record)
+
+
+# -- receiving --------------------------------------------------------------------------------------------------------
+
+
+def handlers_run_one_at_a_time(history: History) -> Iterator[Breach]:
+    """RCV-004, RCV-008: one handler at a time, its retries included, five attempts at most."""
+    running = ""
+    retrying = ""
+    attempts: dict[str, int] = defaultdict(int)
+    for record in history:
+        if isinstance(record, Killed | Started):
+            running = retrying = ""
+            attempts.clear()
+        elif isinstance(record, HandlerCalled):
+            attempts[record.message_id] += 1
+            if running:
+                yield Breach("RCV-004", f"a handler starts while the one for {running} still runs", record)
+            elif retrying and retrying != record.message_id:
+                yield Breach("RCV-004", f"a handler starts before the retries of {retrying} are over", record)
+            if attempts[record.message_id] > ATTEMPTS:
+                yield Breach("RCV-008", f"the handler is called a sixth time for {record.message_id}", record)
+            running, retrying = record.message_id, ""
+        elif isinstance(record, HandlerEnded):
+            running = ""
+            more = record.threw and attempts[record.message_id] < ATTEMPTS
+            retrying = record.message_id if more else ""
+
+
+def handler_gets_what_was_sent(history: History) -> Iterator[Breach]:
+    """RCV-006: sender and bytes of a message as they were sent."""
+    delivered: dict[str, Delivered] = {}
+    for record in history:
+        if isinstance(record, Delivered) and record.usable:
+            delivered.setdefault(record.message_id, record)
+        if not isinstance(record, HandlerCalled):
+            continue
+        sent = delivered.get(record.message_id)
+        if sent is None:
+            yield Breach("RCV-006", f"the handler gets {record.message_id}, which was never sent to it", record)
+        elif sent.body != record.body:
+            yield Breach("RCV-006", f"the handler gets other bytes than {sent.sender} sent", record)
+        elif sent.sender != record.sender_name:
+            yield Breach("RCV-006", f"the handler is told that {record.sender_name} sent it", record)
+
+
+def acks_follow_handling(history: History) -> Iterator[Breach]:
+    """RCV-007: a Sync message that can be handled is acked after its handler ended."""
+    usable: dict[str, Delivered] = {}
+    ended: set[str] = set()
+    throws: dict[str, int] = defaultdict(int)
+    issues: set[int] = {
+        record.step
+        for record in history
+        if isinstance(record, IssueRaised) and record.case in ("unreadable", "unauthorized")
+    }
+    for record in history:
+        if isinstance(record, Delivered) and record.usable and record.tag == Tag.SYNC:
+            usable.setdefault(record.label, record)
+        elif isinstance(record, HandlerEnded):
+            throws[record.message_id] += record.threw
+            if not record.threw or throws[record.message_id] >= ATTEMPTS:
+                ended.add(record.message_id)
+        elif (
+            isinstance(record, DeliverAcked)
+            and record.label in usable
+            and record.message_id not in ended
+            and record.step not in issues
+        ):
+            yield Breach("RCV-007", f"{record.label} is acked before its handler ended", record)
+
+
+def handled_is_never_handled_again(history: History) -> Iterator[Breach]:
+    """RPW-006, DDP-001: once a handler returned and no crash came in between, never again."""
+    handled: set[str] = set()
+    doubtful = uncertain(history)
+    for position, record in enumerate(history):
+        if isinstance(record, HandlerEnded) and not record.threw and position not in doubtful:
+            handled.add(record.message_id)
+        if isinstance(record, HandlerCalled) and record.message_id in handled:
+            yield Breach(
+                "RPW-006", f"the handler runs again for {record.message_id}, which was handled", record
+            )
+
+
+def sender_order_is_kept(history: History) -> Iterator[Breach]:
+    """RCV-005: messages of one sender are first handled in the order sent, as far as they arrived in it."""
+    arrived: dict[str, tuple[int, Delivered]] = {}
+    handled: dict[str, list[str]] = defaultdict(list)
+    for position, record in enumerate(history):
+        if isinstance(record, Delivered) and record.usable:
+            arrived.setdefault(record.message_id, (position, record))
+        if not isinstance(record, HandlerCalled) or record.message_id not in arrived:
+            continue
+        place, blob = arrived[record.message_id]
+        before = handled[blob.sender]
+        if record.message_id in before:
+            continue
+        for other_id in before:
+            other_place, other = arrived[other_id]
+            if other.sequence > blob.sequence and other_place > place:
+                yield Breach("RCV-005", f"{blob.label} is handled after {other.label}, sent later", record)
+        before.append(record.message_id)
+
+
+def nothing_is_pulled_without_handler(history: History) -> Iterator[Breach]:
+    """RCV-001: no handler call and no DeliverAck before a handler is registered."""
+    registered = False
+    for record in history:
+        if isinstance(record, Started | Killed):
+            registered = False
+        elif isinstance(record, Called) and record.method == "on_message":
+            registered = True
+        elif isinstance(record, HandlerCalled | DeliverAcked) and not registered:
+            yield Breach("RCV-001", "a blob is taken from the inbox before a handler is registered", record)
+
+
+PROMISES = (
+    pushes_carry_their_send,
+    sequences_are_used_once,
+    outbox_keeps_its_order,
+    failures_are_reported_once,
+    relay_learns_nothing_more,
+    handlers_run_one_at_a_time,
+    handler_gets_what_was_sent,
+    acks_follow_handling,
+    handled_is_never_handled_again,
+    sender_order_is_kept,
+    nothing_is_pulled_without_handler,
+)

@@ -1,0 +1,376 @@
+"""What can happen between the kit and a device under test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from conformance.engine.record import Record
+from reference_impl.wire.content import Tag
+from reference_impl.wire.json_types import Json
+
+ALICE = "alice"
+RELAY = "relay"
+APP = "app"
+NETWORK = "network"
+
+
+def tag_name(tag: int) -> str:
+    try:
+        return Tag(tag).name.replace("_", " ").title().replace(" ", "")
+    except ValueError:
+        return f"tag {tag}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started(Record):
+    """The device was opened on its data folder."""
+
+    again: bool
+
+    def describe(self) -> str:
+        return "open() on the same data folder" if self.again else "open()"
+
+    @property
+    def source(self) -> str:
+        return APP
+
+    @property
+    def target(self) -> str:
+        return ALICE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Killed(Record):
+    """The device's process was killed, or died at the crash point it was given.
+
+    `settled` is how long the history was when the device was last known to be quiet: what came later may be undone.
+    """
+
+    settled: int
+    at_write: bool = False
+
+    @property
+    def source(self) -> str:
+        return ALICE
+
+    def describe(self) -> str:
+        return "dies at a durable write" if self.at_write else "SIGKILL"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockMoved(Record):
+    """Virtual time passed. `by` is in ms."""
+
+    by: int
+
+    @property
+    def source(self) -> str:
+        return "clock"
+
+    def describe(self) -> str:
+        return f"+{by_words(self.by)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Network(Record):
+    """The relay came into reach or went out of it."""
+
+    up: bool
+
+    @property
+    def source(self) -> str:
+        return RELAY
+
+    @property
+    def target(self) -> str:
+        return ALICE
+
+    def describe(self) -> str:
+        return "the relay is in reach" if self.up else "the connection is lost"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Called(Record):
+    """The app calls the device's API."""
+
+    method: str
+    argument: str = ""
+
+    @property
+    def source(self) -> str:
+        return APP
+
+    @property
+    def target(self) -> str:
+        return ALICE
+
+    def describe(self) -> str:
+        return f"{self.method}({self.argument})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallFailed(Record):
+    """A call failed with one of the spec's errors."""
+
+    method: str
+    failure: str
+
+    @property
+    def source(self) -> str:
+        return ALICE
+
+    @property
+    def target(self) -> str:
+        return APP
+
+    def describe(self) -> str:
+        return f"{self.method}() fails: {self.failure}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendReturned(Record):
+    """`send()` returned a Message ID. One that failed or was cut off by a crash leaves no such record."""
+
+    label: str
+    body: bytes
+    message_id: str
+
+    @property
+    def source(self) -> str:
+        return ALICE
+
+    @property
+    def target(self) -> str:
+        return APP
+
+    def describe(self) -> str:
+        return f"send({self.label}) returns {self.message_id}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionOpened(Record):
+    """The device asked for a Receive Session. `outcome` is what the relay answered."""
+
+    session: str
+    outcome: str
+
+    @property
+    def source(self) -> str:
+        return ALICE
+
+    @property
+    def target(self) -> str:
+        return RELAY
+
+    def describe(self) -> str:
+        return f"opens a Receive Session: {self.outcome} {self.session}".rstrip()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pushed(Record):
+    """The device pushed an Envelope. Times in it are Unix ms; `body` is what the recipient reads."""
+
+    push: int
+    message_id: str
+    recipient: str
+    author_pub: str
+    sequence: int
+    sender_timestamp: int
+    tag: int
+    body: bytes
+    version: int
+    ephemeral_pub: str
+    extra: Mapping[str, Json]
+    problem: str = ""
+
+    @property
+    def source(self) -> str:
+        return ALICE
+
+    @property
+    def target(self) -> str:
+        return RELAY
+
+    def describe(self) -> str:
+        if self.problem:
+            return f"Push to {self.recipient} that nobody can read: {self.problem}"
+        return (
+            f"Push to {self.recipient}: {tag_name(self.tag)} {self.message_id}, "
+            f"Sequence {self.sequence}, {len(self.body)} bytes"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PushAnswered(Record):
+    """The relay answered a push, or its session was lost. `outcome` as in the protocol, `code` of a refusal."""
+
+    push: int
+    message_id: str
+    recipient: str
+    outcome: str
+    code: str = ""
+
+    @property
+    def source(self) -> str:
+        return RELAY
+
+    @property
+    def target(self) -> str:
+        return ALICE
+
+    def describe(self) -> str:
+        answer = (
+            f"refuses, {self.code}"
+            if self.code
+            else {"ack": "Ack", "lost": "no answer, lost"}.get(self.outcome, self.outcome)
+        )
+        return f"{answer}: {self.message_id} to {self.recipient}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivered(Record):
+    """The relay sent a blob. `usable` is False for what the device must drop or hold."""
+
+    label: str
+    blob_id: str
+    session: str
+    sender: str
+    message_id: str
+    tag: int
+    sequence: int
+    body: bytes
+    usable: bool
+
+    @property
+    def source(self) -> str:
+        return RELAY
+
+    @property
+    def target(self) -> str:
+        return ALICE
+
+    def describe(self) -> str:
+        return f"Deliver {self.label} (blob {self.blob_id}, from {self.sender}) on {self.session}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandlerCalled(Record):
+    """The device called the app's handler."""
+
+    call: int
+    message_id: str
+    sender_name: str
+    sender_id: str
+    body: bytes
+
+    @property
+    def source(self) -> str:
+        return ALICE
+
+    @property
+    def target(self) -> str:
+        return APP
+
+    def describe(self) -> str:
+        return f"handler({self.message_id}, from {self.sender_name}, {len(self.body)} bytes)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandlerEnded(Record):
+    call: int
+    message_id: str
+    threw: bool
+
+    @property
+    def source(self) -> str:
+        return APP
+
+    @property
+    def target(self) -> str:
+        return ALICE
+
+    def describe(self) -> str:
+        return f"handler {'throws' if self.threw else 'returns'}: {self.message_id}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliverAcked(Record):
+    """The device sent DeliverAck. `label` is empty for a blob that it never got; `lost` if it did not arrive."""
+
+    label: str
+    blob_id: str
+    session: str
+    message_id: str
+    extra: Mapping[str, Json]
+    lost: bool
+
+    @property
+    def source(self) -> str:
+        return ALICE
+
+    @property
+    def target(self) -> str:
+        return RELAY
+
+    def describe(self) -> str:
+        what = self.label or "a blob that was never delivered"
+        return f"DeliverAck {what} (blob {self.blob_id}){', lost on the way' if self.lost else ''}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IssueRaised(Record):
+    """A delivery issue, with the fields of the protocol."""
+
+    case: str
+    details: Mapping[str, Json]
+
+    @property
+    def source(self) -> str:
+        return ALICE
+
+    @property
+    def target(self) -> str:
+        return APP
+
+    def describe(self) -> str:
+        return f"issue {self.case}({words(self.details)})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventRaised(Record):
+    """An event. `peer` is who a join request came from, as far as the kit knows."""
+
+    case: str
+    details: Mapping[str, Json]
+    peer: str = ""
+
+    @property
+    def source(self) -> str:
+        return ALICE
+
+    @property
+    def target(self) -> str:
+        return APP
+
+    def describe(self) -> str:
+        return f"event {self.case}({words(self.details)})"
+
+
+def words(details: Mapping[str, Json]) -> str:
+    return ", ".join(f"{name}: {value}" for name, value in details.items() if name != "case")
+
+
+UNITS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1))
+
+
+def by_words(milliseconds: int) -> str:
+    """Write a duration as vectors do, such as `60d+1ms`."""
+    if milliseconds < 0:
+        return "-" + by_words(-milliseconds)
+    parts = []
+    for unit, size in UNITS:
+        count, milliseconds = divmod(milliseconds, size)
+        if count:
+            parts.append(f"{count}{unit}")
+    return "+".join(parts) or "0s"

@@ -1,0 +1,143 @@
+"""The Sync Group around the device under test: who is in it, which manifest is current, which tokens are out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+
+from conformance.delivery.peers import CODEC, Peer, key, peer
+from conformance.engine.argument import Argument
+from conformance.outcome import VectorError
+from reference_impl.wire.content import MalformedError, Manifest, Member, PairingToken
+
+ALICE = "alice"
+NAMES = (ALICE, "bob", "carol", "dave", "erin", "mallory")
+
+
+class Group:
+    """The kit's view of membership. `version` is the End-to-End Version that manifests are signed under."""
+
+    def __init__(self, members: Sequence[str], version: int = 1) -> None:
+        self.peers: dict[str, Peer] = {name: peer(name) for name in NAMES}
+        self.version = version
+        self.tokens: dict[str, str] = {}
+        self.requests: dict[str, str] = {}
+        self.founding = members
+        first = self._manifest([ALICE, *members], 1, "", "bob" if "bob" in members else ALICE)
+        self.body = CODEC.encode_manifest(first, version)
+        self.current = CODEC.decode_manifest(self.body, version)
+
+    @property
+    def alice(self) -> Peer:
+        return self.peers[ALICE]
+
+    def name_of(self, noise_pub: str) -> str:
+        """Who has this Noise key; empty for nobody the kit knows."""
+        return next((each.name for each in self.peers.values() if each.noise_pub == noise_pub), "")
+
+    def name_of_signer(self, signing_pub: str) -> str:
+        return next((each.name for each in self.peers.values() if each.signing_pub == signing_pub), "")
+
+    def is_member(self, name: str) -> bool:
+        return any(each.signing_pub == self.peers[name].signing_pub for each in self.current.members)
+
+    def token_of(self, name: str) -> str:
+        """A Pairing Token of that peer, as the joining device is shown it."""
+        owner = self.peers[name]
+        return CODEC.encode_token(PairingToken(owner.noise_pub, owner.signing_pub, f"secret of {name}"))
+
+    def pair_body(self, joiner: Peer, which: str) -> bytes:
+        """A Pair of `joiner`, under the secret of one of the windows that alice opened, or of none."""
+        secret = "a secret that no window ever had"  # noqa: S105 - a value that must not work
+        if which != "wrong":
+            if which not in self.tokens:
+                raise VectorError(f"no Pairing Token is {which} yet: call start_pairing first")
+            try:
+                secret = CODEC.decode_token(self.tokens[which]).secret
+            except MalformedError as error:
+                raise VectorError(f"the Pairing Token of the device cannot be read: {error}") from None
+        return CODEC.encode_pair(joiner.noise_pub, joiner.signing_pub, secret)
+
+    def leave_body(self, leaver: str) -> bytes:
+        rest = [each for each in self.current.members if each.signing_pub != self.peers[leaver].signing_pub]
+        manifest = replace(self._next(leaver), members=tuple(rest))
+        return self._published(manifest)
+
+    def manifest_body(self, wanted: Argument, sender: str) -> bytes:
+        """A manifest as a vector describes it. One that a device has to accept becomes the current one."""
+        manifest = self._next(wanted.text("issued_by", sender))
+        if "members" in wanted:
+            manifest = replace(manifest, members=self._members(wanted.texts("members")))
+        manifest = replace(
+            manifest,
+            version=self._version(wanted),
+            parent=self._parent(wanted.text("parent", "current")),
+            group_id=self.current.group_id if wanted.text("group", "same") == "same" else key("other group"),
+        )
+        if wanted.text("signature", "good") == "bad":
+            return CODEC.encode_manifest(manifest, self.version + 7)
+        if "tie" in wanted:
+            return self._tied(manifest, wanted.text("tie"))
+        return self._published(manifest)
+
+    def learn(self, body: bytes) -> Manifest | None:
+        """Take over a manifest that the device under test issued, if it is newer than what is known."""
+        try:
+            manifest = CODEC.decode_manifest(body, self.version)
+        except MalformedError:
+            return None
+        if manifest.version > self.current.version or self.current.group_id != manifest.group_id:
+            self.current, self.body = manifest, body
+        return manifest
+
+    def _next(self, issuer: str) -> Manifest:
+        current = self.current
+        signer = self.peers[issuer].signing_pub
+        return replace(current, version=current.version + 1, parent=current.hash, issued_by=signer)
+
+    def _version(self, wanted: Argument) -> int:
+        if "tie" in wanted:
+            return self.current.version
+        if "version" in wanted:
+            return wanted.number("version")
+        return self.current.version + wanted.number("version_jump", 1)
+
+    def _parent(self, which: str) -> str:
+        return {"current": self.current.hash, "none": "", "unrelated": key("unrelated manifest")}[which]
+
+    def _published(self, manifest: Manifest) -> bytes:
+        body = CODEC.encode_manifest(manifest, self.version)
+        read = CODEC.decode_manifest(body, self.version)
+        issuers = {each.signing_pub for each in self.current.members}
+        same_group = read.group_id == self.current.group_id
+        if same_group and read.version > self.current.version and read.issued_by in issuers:
+            self.current, self.body = read, body
+        return body
+
+    def _tied(self, manifest: Manifest, side: str) -> bytes:
+        """Write it so that its hash is on that side of the current one: white space at the end is free."""
+        body = CODEC.encode_manifest(manifest, self.version)
+        while (hashlib.sha256(body).hexdigest() < self.current.hash) != (side == "lower"):
+            body += b" "
+        if side == "lower":
+            self.current, self.body = CODEC.decode_manifest(body, self.version), body
+        return body
+
+    def _members(self, names: Sequence[str]) -> tuple[Member, ...]:
+        return tuple(self._peer(name).member for name in names)
+
+    def _peer(self, name: str) -> Peer:
+        """Members beyond the named ones exist by their name only, to fill a group."""
+        return self.peers.get(name) or self.peers.setdefault(name, peer(name))
+
+    def _manifest(self, names: Sequence[str], version: int, parent: str, issuer: str) -> Manifest:
+        return Manifest(
+            group_id=key("group"),
+            version=version,
+            parent=parent,
+            members=self._members(names),
+            issued_by=self.peers[issuer].signing_pub,
+            hash="",
+            signature_valid=True,
+        )

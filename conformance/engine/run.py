@@ -1,0 +1,187 @@
+"""Runs one case against one system and turns whatever happens into a result: never an exception, never a hang."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from conformance.catalogue import Catalogue
+from conformance.engine.record import Breach, Record
+from conformance.engine.scenario import Scenario
+from conformance.engine.world import KilledHereError, Role, World
+from conformance.outcome import ApiError, DriverDiedError, DriverError, Outcome, SpecBrokenError, VectorError
+from conformance.system import System
+from conformance.vector import Case
+
+MAX_KILL_POINTS = 400
+HISTORY_SHOWN = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was found in one run. `clause` is the sentence broken, if one is to blame."""
+
+    outcome: Outcome
+    reason: str = ""
+    expected: str = ""
+    observed: str = ""
+    clause: str = ""
+    step: int = 0
+    kill_point: int = 0
+    history: tuple[Record, ...] = ()
+    stderr: str = ""
+
+
+PASSED = Finding(Outcome.PASS)
+
+
+class Runner:
+    """Runs cases of one role, one after the other, and keeps the system between them while it behaves."""
+
+    def __init__(self, role: Role, system: System, catalogue: Catalogue) -> None:
+        self._role = role
+        self._system = system
+        self._catalogue = catalogue
+
+    def run(self, case: Case) -> Finding:
+        """Run a case. A fault of the driver is blamed on this case, and the next one gets a new driver."""
+        finding = self._run(case)
+        if finding.outcome is Outcome.FAIL and self._is_advice(finding.clause or case.clauses[0]):
+            finding = replace(finding, outcome=Outcome.WARN)
+        return finding
+
+    def stop(self) -> None:
+        self._system.stop()
+
+    def _run(self, case: Case) -> Finding:
+        try:
+            self._ready()
+        except DriverError as error:
+            return self._blame(Outcome.ERROR, str(error))
+        lacking = [name for name in case.requires if name not in self._system.capabilities]
+        if lacking:
+            return Finding(Outcome.NOT_RUN, f"the driver does not offer {', '.join(lacking)}")
+        if case.swept:
+            return self._sweep(case)
+        finding, _ = self._once(case, 0)
+        return finding
+
+    def _sweep(self, case: Case) -> Finding:
+        """Kill the system at its first observation, at its second, and so on until the vector ends before that."""
+        for kill_point in range(1, MAX_KILL_POINTS + 1):
+            finding, reached = self._once(case, kill_point)
+            if finding.outcome is not Outcome.PASS:
+                return replace(finding, kill_point=kill_point)
+            if not reached:
+                return PASSED
+            self._ready()
+        return Finding(Outcome.ERROR, f"the vector has more than {MAX_KILL_POINTS} points to be killed at")
+
+    def _once(self, case: Case, kill_point: int) -> tuple[Finding, bool]:
+        """One run. Also returns whether the system was killed on the way."""
+        with self._data_folder() as folder:
+            world = self._role.make_world(case, self._system, folder, kill_point)
+            finding, killed = self._judge(case, world, kill_point)
+            return self._leave(finding, world), killed
+
+    def _judge(self, case: Case, world: World, kill_point: int) -> tuple[Finding, bool]:
+        killed = False
+        try:
+            try:
+                Scenario(case, world).run()
+            except KilledHereError:
+                killed = True
+                world.recover()
+            if kill_point and not killed:
+                return PASSED, False
+            return self._promises(world), killed
+        except SpecBrokenError as broken:
+            return self._broken(broken, world, kill_point), killed
+        except VectorError as error:
+            if killed or kill_point:
+                raise
+            return self._found(world, Outcome.ERROR, f"the vector cannot be run: {error}"), killed
+        except (DriverError, ApiError) as error:
+            return self._found(world, Outcome.ERROR, str(error)), killed
+
+    def _broken(self, broken: SpecBrokenError, world: World, kill_point: int) -> Finding:
+        """The first thing that is wrong. A promise that does not hold says it better than a missing observation."""
+        breach = next(iter(self._breaches(world)), None)
+        clause = broken.clause or (breach.clause if breach else "")
+        reason = broken.reason
+        if breach is not None and not broken.clause:
+            reason = f"{reason}; {breach.reason}"
+        if kill_point and not clause:
+            clause = "CRS-006"
+        found = self._found(world, Outcome.FAIL, reason)
+        return replace(found, expected=broken.expected, observed=broken.observed, clause=clause)
+
+    def _promises(self, world: World) -> Finding:
+        breach = next(iter(self._breaches(world)), None)
+        if breach is None:
+            return PASSED
+        found = self._found(world, Outcome.FAIL, breach.reason)
+        return replace(
+            found,
+            clause=breach.clause,
+            step=breach.record.step,
+            expected=self._catalogue.text_of(breach.clause),
+            observed=breach.record.describe(),
+        )
+
+    def _breaches(self, world: World) -> Iterator[Breach]:
+        for promise in world.promises:
+            yield from promise(world.history)
+
+    def _found(self, world: World, outcome: Outcome, reason: str) -> Finding:
+        return Finding(outcome, reason, step=world.step, history=_shown(world.history))
+
+    def _blame(self, outcome: Outcome, reason: str) -> Finding:
+        self._system.kill()
+        return Finding(outcome, reason, stderr=self._system.last_words())
+
+    def _is_advice(self, clause: str) -> bool:
+        return self._catalogue.level_of(clause) == "SHOULD"
+
+    def _ready(self) -> None:
+        if not self._system.running:
+            self._system.start()
+
+    def _leave(self, finding: Finding, world: World) -> Finding:
+        """Clear up behind a run. A driver that failed, or that cannot even reset, does not get the next case."""
+        if not self._system.serves_many_cases:
+            words = self._system.last_words() if finding.outcome is Outcome.ERROR else ""
+            self._system.stop()
+            return replace(finding, stderr=words) if words else finding
+        if finding.outcome is Outcome.PASS and self._system.running:
+            try:
+                self._system.call("reset", {})
+            except (DriverError, DriverDiedError, ApiError, SpecBrokenError) as error:
+                finding = self._found(world, Outcome.ERROR, f"after the vector: {error}")
+            else:
+                self._system.listen(None)
+                return finding
+        self._system.kill()
+        if finding.outcome is Outcome.PASS:
+            return finding
+        return replace(finding, stderr=self._system.last_words())
+
+    @contextlib.contextmanager
+    def _data_folder(self) -> Iterator[str]:
+        """A private folder for one run; in process nothing is written, and a name is enough."""
+        if not self._system.serves_many_cases:
+            yield "memory"
+            return
+        folder = tempfile.mkdtemp(prefix="conformance-")
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _shown(history: Sequence[Record]) -> tuple[Record, ...]:
+    """The end of a long history: what broke is there."""
+    return tuple(history[-HISTORY_SHOWN:])

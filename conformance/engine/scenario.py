@@ -1,0 +1,261 @@
+"""Runs one vector: stimulus, quiet, expectations, closed world, and at the end the promises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from conformance.durations import parse_duration
+from conformance.engine.argument import Argument
+from conformance.engine.record import Record
+from conformance.engine.world import Matcher, World
+from conformance.outcome import DriverDiedError, SpecBrokenError, VectorError
+from conformance.vector import Case, Step
+from reference_impl.wire.json_types import Json
+
+OPTIONS = frozenset(("times", "within", "not_before"))
+MAX_TIMERS = 100_000
+"""So many timers may fire within one step; a system whose timer never gets later is found out long before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One expectation: what matches, and how often."""
+
+    matcher: Matcher
+    least: int
+    most: int
+    not_before: int
+
+
+Alternative = Sequence[Wanted]
+
+
+class Scenario:
+    """Drives a world through the steps of a case."""
+
+    def __init__(self, case: Case, world: World) -> None:
+        self._case = case
+        self._world = world
+        self._stimulus_at = 0
+        self._allowed: Sequence[Matcher] = ()
+
+    def run(self) -> None:
+        """Raises SpecBrokenError for the first thing that is wrong, and what a driver or vector error raises."""
+        world = self._world
+        world.set_up()
+        world.settle()
+        for stimulus, expectations in _groups(self._case.steps):
+            if stimulus is not None:
+                self._act(stimulus)
+            self._expect(expectations, stimulus)
+        world.finish()
+
+    # -- stimuli
+
+    def _act(self, step: Step) -> None:
+        world = self._world
+        world.step = step.number
+        self._stimulus_at = world.now
+        if step.verb == "advance":
+            self._advance(Argument(step.argument).duration("of"))
+            return
+        act = world.stimuli.get(step.verb)
+        if act is None:
+            raise VectorError(f"a {self._case.role} vector has no verb {step.verb}")
+        try:
+            act(Argument(step.argument))
+        except DriverDiedError:
+            world.died()
+        world.settle()
+
+    def _advance(self, duration: int) -> None:
+        target = self._world.now + duration
+        for _ in range(MAX_TIMERS):
+            if not self._to_next_timer(target):
+                return
+        raise SpecBrokenError(f"more than {MAX_TIMERS} timers fire within one step")
+
+    def _to_next_timer(self, limit: int) -> bool:
+        """Move the clock to the next timer, or to `limit` if that is earlier. False once the limit is reached."""
+        world = self._world
+        if world.now >= limit:
+            return False
+        timer = world.settle()
+        if timer is not None and timer <= world.now:
+            raise SpecBrokenError(
+                "a timer is due that never fires: the system reports a next timer that is not later than now",
+                expected="next_timer after now, or null",
+                observed=f"next_timer {timer - world.now} ms from now",
+            )
+        world.move_clock(limit if timer is None else min(timer, limit))
+        return True
+
+    # -- expectations
+
+    def _expect(self, steps: Sequence[Step], stimulus: Step | None) -> None:
+        world = self._world
+        if steps:
+            world.step = steps[0].number
+        self._allowed = self._read_allowed()
+        queries = [step for step in steps if self._is_query(step)]
+        alternatives = self._alternatives([step for step in steps if step not in queries])
+        deadline = world.now + max((_within(step) for step in steps), default=0)
+        verdict = self._best(alternatives)
+        while verdict.missing and self._to_next_timer(deadline):
+            verdict = self._best(alternatives)
+        self._judge(verdict, stimulus)
+        for step in queries:
+            world.step = step.number
+            self._ask(step)
+        world.observed.clear()
+
+    def _is_query(self, step: Step) -> bool:
+        return isinstance(step.argument, Mapping) and not self._world.queries.keys().isdisjoint(step.argument)
+
+    def _ask(self, step: Step) -> None:
+        if isinstance(step.argument, Mapping):
+            for kind, value in step.argument.items():
+                self._world.queries[kind](Argument(value))
+
+    def _alternatives(self, steps: Sequence[Step]) -> list[Alternative]:
+        """Every way in which these expectations can be met: one for each choice among the `any_of`."""
+        choices: list[list[Alternative]] = []
+        for step in steps:
+            if step.argument == "nothing":
+                continue
+            if not isinstance(step.argument, Mapping):
+                raise VectorError("expect needs a kind and its argument")
+            options = step.argument.get("any_of")
+            if isinstance(options, list):
+                choices.append([self._read_list(each) for each in options])
+            else:
+                choices.append([self._read(step.argument)])
+        return [[wanted for part in combination for wanted in part] for combination in product(*choices)]
+
+    def _read_list(self, values: Json) -> list[Wanted]:
+        if not isinstance(values, list):
+            raise VectorError("any_of holds lists of expectations")
+        return [wanted for value in values if isinstance(value, Mapping) for wanted in self._read(value)]
+
+    def _read(self, fields: Mapping[str, Json]) -> list[Wanted]:
+        argument = Argument(fields)
+        least, most = _times(argument)
+        not_before = argument.duration("not_before")
+        kinds = [name for name in fields if name not in OPTIONS]
+        return [
+            Wanted(matcher, least, most, not_before)
+            for kind in kinds
+            for matcher in self._matchers(kind, fields[kind])
+        ]
+
+    def _matchers(self, kind: str, value: Json) -> Sequence[Matcher]:
+        expectation = self._world.expectations.get(kind)
+        if expectation is None:
+            raise VectorError(f"a {self._case.role} vector has no expectation {kind}")
+        return expectation(Argument(value))
+
+    def _read_allowed(self) -> list[Matcher]:
+        found: list[Matcher] = []
+        for each in self._case.allow:
+            if isinstance(each, Mapping):
+                for kind, value in each.items():
+                    found += self._matchers(kind, value)
+            else:
+                found += self._matchers(str(each), None)
+        return found
+
+    # -- judging
+
+    def _best(self, alternatives: Sequence[Alternative]) -> _Verdict:
+        verdicts = [self._match(each) for each in alternatives]
+        return min(verdicts, key=lambda verdict: (len(verdict.missing), len(verdict.surplus)))
+
+    def _match(self, wanted: Alternative) -> _Verdict:
+        """Give each observation to the first expectation that it meets and that still has room."""
+        taken = [0] * len(wanted)
+        surplus: list[Record] = []
+        early: list[Record] = []
+        for record in self._world.observed:
+            index = self._place(record, wanted, taken)
+            if index is None:
+                surplus.append(record)
+                continue
+            taken[index] += 1
+            if record.at - self._started_at() < wanted[index].not_before:
+                early.append(record)
+        missing = [each for each, count in zip(wanted, taken, strict=True) if count < each.least]
+        unexpected = [record for record in surplus if self._world.is_closed(record) and not self._is_allowed(record)]
+        return _Verdict(wanted, missing, unexpected, early)
+
+    def _place(self, record: Record, wanted: Alternative, taken: Sequence[int]) -> int | None:
+        for index, each in enumerate(wanted):
+            if taken[index] < each.most and each.matcher.matches(record):
+                return index
+        return None
+
+    def _started_at(self) -> int:
+        """When the stimulus acted, on the clock of the records."""
+        return self._stimulus_at - self._world.epoch
+
+    def _is_allowed(self, record: Record) -> bool:
+        return any(matcher.matches(record) for matcher in self._allowed)
+
+    def _judge(self, verdict: _Verdict, stimulus: Step | None) -> None:
+        after = f" after {stimulus.text}" if stimulus is not None else ""
+        observed = "; ".join(record.describe() for record in self._world.observed) or "nothing"
+        expected = "; ".join(_wanted_words(each) for each in verdict.wanted) or "nothing"
+        if verdict.missing:
+            what = "; ".join(_wanted_words(each) for each in verdict.missing)
+            raise SpecBrokenError(f"{what} did not come{after}", expected=expected, observed=observed)
+        if verdict.surplus:
+            what = verdict.surplus[0].describe()
+            raise SpecBrokenError(f"not expected{after}: {what}", expected=expected, observed=observed)
+        if verdict.early:
+            what = verdict.early[0].describe()
+            raise SpecBrokenError(f"came too early{after}: {what}", expected=expected, observed=observed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    wanted: Alternative
+    missing: Sequence[Wanted]
+    surplus: Sequence[Record]
+    early: Sequence[Record]
+
+
+def _groups(steps: Sequence[Step]) -> Iterator[tuple[Step | None, list[Step]]]:
+    """Each stimulus with the expectations behind it; None stands for the setup."""
+    stimulus: Step | None = None
+    expectations: list[Step] = []
+    for step in steps:
+        if step.verb == "expect":
+            expectations.append(step)
+            continue
+        yield stimulus, expectations
+        stimulus, expectations = step, []
+    yield stimulus, expectations
+
+
+def _within(step: Step) -> int:
+    if isinstance(step.argument, Mapping) and "within" in step.argument:
+        return parse_duration(str(step.argument["within"]))
+    return 0
+
+
+def _times(argument: Argument) -> tuple[int, int]:
+    if "times" not in argument:
+        return 1, 1
+    times = argument.inner("times", "min")
+    if isinstance(argument.get("times"), int):
+        return times.number("min"), times.number("min")
+    return times.number("min", 0), times.number("max", MAX_TIMERS)
+
+
+def _wanted_words(wanted: Wanted) -> str:
+    if (wanted.least, wanted.most) == (1, 1):
+        return wanted.matcher.text
+    most = "any number of" if wanted.most == MAX_TIMERS else str(wanted.most)
+    count = most if wanted.least == wanted.most else f"{wanted.least} to {most}"
+    return f"{count} times {wanted.matcher.text}"

@@ -1,0 +1,105 @@
+"""What a role brings to the engine: the world that the kit plays around one system under test.
+
+The engine knows steps, settling, closed worlds and promises. Verbs, expectations and promises are the role's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from conformance.engine.argument import Argument
+from conformance.engine.record import Promise, Record
+from conformance.system import System
+from conformance.vector import Case
+
+
+@dataclass(frozen=True, slots=True)
+class Matcher:
+    """One thing that is expected. `text` names it for the reader as the vector does."""
+
+    text: str
+    matches: Callable[[Record], bool]
+
+
+Stimulus = Callable[[Argument], None]
+Expectation = Callable[[Argument], Sequence[Matcher]]
+Query = Callable[[Argument], None]
+"""Asks the system for its state; raises SpecBrokenError if it is not as the argument says."""
+
+
+class World(Protocol):
+    """One run's surroundings."""
+
+    history: list[Record]
+    observed: list[Record]
+    """What the system did since the last look, for the expectations to take."""
+    step: int
+
+    epoch: int
+    """When the run started, in Unix ms: the zero of the records' `at`."""
+
+    @property
+    def now(self) -> int:
+        """The virtual time in Unix ms."""
+        ...
+
+    @property
+    def stimuli(self) -> Mapping[str, Stimulus]: ...
+
+    @property
+    def expectations(self) -> Mapping[str, Expectation]: ...
+
+    @property
+    def queries(self) -> Mapping[str, Query]: ...
+
+    @property
+    def promises(self) -> Sequence[Promise]: ...
+
+    def set_up(self) -> None:
+        """Start the system as the vector's `setup` says."""
+        ...
+
+    def settle(self) -> int | None:
+        """Let the system come to rest. Returns its next timer in Unix ms."""
+        ...
+
+    def move_clock(self, now: int) -> None:
+        """Set the clock to `now` and let the system come to rest."""
+        ...
+
+    def is_closed(self, record: Record) -> bool:
+        """Whether this must be expected, even where the vector does not name it."""
+        ...
+
+    def died(self) -> None:
+        """The system ended by itself. Raises DriverDiedError unless a crash point was armed."""
+        ...
+
+    def recover(self) -> None:
+        """After a kill by the sweep: start the system again, and let everything under way come to its end."""
+        ...
+
+    def finish(self) -> None:
+        """The steps are over: check what can only be said at the end."""
+        ...
+
+
+class KilledHereError(Exception):
+    """The crash sweep kills the system at this observation (CRS-006)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """A role that a system can be judged in.
+
+    `make_world` gets the case, the system, its data folder and the number of the observation at which the system is
+    to be killed; 0 for a run as the vector says.
+    """
+
+    name: str
+    spec: str
+    schemas: tuple[str, ...]
+    make_world: Callable[[Case, System, str, int], World]
+    swept: bool

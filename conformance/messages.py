@@ -1,0 +1,73 @@
+"""JSON-RPC 2.0 messages as the driver protocol uses them (https://www.jsonrpc.org/specification)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from conformance.outcome import DriverError
+from reference_impl.wire.json_types import Json, JsonObject
+
+METHOD_NOT_FOUND = -32601
+API_ERROR = 1
+
+
+def request(number: int, method: str, params: JsonObject) -> JsonObject:
+    return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+
+
+def notification(method: str, params: JsonObject) -> JsonObject:
+    return {"jsonrpc": "2.0", "method": method, "params": params}
+
+
+def response(number: int, result: JsonObject) -> JsonObject:
+    return {"jsonrpc": "2.0", "id": number, "result": result}
+
+
+def is_response(message: JsonObject) -> bool:
+    return "method" not in message
+
+
+def check_envelope(message: Json) -> JsonObject:
+    """Return the message if it is a JSON-RPC 2.0 request, notification or response; raise DriverError if not."""
+    if not isinstance(message, dict):
+        raise DriverError(f"the driver sent {_kind(message)} where a JSON-RPC 2.0 object belongs")
+    if message.get("jsonrpc") != "2.0":
+        raise DriverError('the driver sent a message without "jsonrpc": "2.0"')
+    if "method" in message:
+        return _checked_call(message)
+    return _checked_response(message)
+
+
+def _checked_call(message: JsonObject) -> JsonObject:
+    method = message["method"]
+    if not isinstance(method, str):
+        raise DriverError("the driver sent a message whose method is not text")
+    if not isinstance(message.get("params", {}), Mapping):
+        raise DriverError(f"the driver sent {method} with params that are not an object")
+    if "id" in message and not _is_id(message["id"]):
+        raise DriverError(f"the driver sent {method} with an id that is not an integer")
+    return message
+
+
+def _checked_response(message: JsonObject) -> JsonObject:
+    if not _is_id(message.get("id")):
+        raise DriverError("the driver sent an answer without an integer id")
+    if ("result" in message) == ("error" in message):
+        raise DriverError(f"the driver's answer {message['id']} must have either a result or an error")
+    if "error" in message and not _is_error(message["error"]):
+        raise DriverError(f"the driver's answer {message['id']} has an error without an integer code")
+    return message
+
+
+def _is_id(value: Json) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_error(value: Json) -> bool:
+    return isinstance(value, Mapping) and _is_id(value.get("code"))
+
+
+def _kind(value: Json) -> str:
+    if value is None:
+        return "null"
+    return {"list": "a list", "str": "a text", "bool": "a truth value"}.get(type(value).__name__, "a number")
