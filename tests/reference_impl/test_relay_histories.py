@@ -78,7 +78,7 @@ class RelayHistories(RuleBasedStateMachine):
     @rule(device=st.sampled_from(DEVICES), after=st.booleans())
     def die_while_a_push_is_stored(self, device: bytes, after: bool) -> None:
         envelope = self.fresh("envelope").encode()
-        self.bench.store.writes.arm(1, "after" if after else "before")
+        self.bench.store.counter.arm(1, "after" if after else "before")
         died = False
         try:
             self.bench.push(device, envelope)
