@@ -24,18 +24,30 @@ _LONGEST_LIST = 12
 
 @dataclass(frozen=True, slots=True)
 class SchemaFault:
-    """One thing wrong: the path of the node it is about, and a sentence without its place."""
+    """One thing wrong: the path of the node it is about, and a sentence without its place.
+
+    For a field that may not be there, `node` is the field and `place` the mapping that holds it.
+    """
 
     node: NodePath
     reason: str
+    is_field: bool = False
+
+    @property
+    def place(self) -> NodePath:
+        return self.node[:-1] if self.is_field else self.node
 
 
 class FileSchema:
-    """One schema file of `vectors/schema/`. The compiled validator answers for the files that are right."""
+    """One schema file of `vectors/schema/`, or a definition in it.
 
-    def __init__(self, name: str) -> None:
-        text = (vectors_root() / "schema" / name).read_text(encoding="utf-8")
-        schema = json.loads(text)
+    The compiled validator answers for what is right; the slow one explains what is not.
+    """
+
+    def __init__(self, name: str, definition: str = "") -> None:
+        schema = json.loads((vectors_root() / "schema" / name).read_text(encoding="utf-8"))
+        if definition:
+            schema = {"$schema": schema["$schema"], "$ref": f"#/$defs/{definition}", "$defs": schema["$defs"]}
         self._fast = jsonschema_rs.Draft202012Validator(schema)
         self._slow = Draft202012Validator(schema)
 
@@ -51,9 +63,9 @@ class FileSchema:
 
 
 @cache
-def file_schema(name: str) -> FileSchema:
-    """The schema file of that name, compiled once."""
-    return FileSchema(name)
+def file_schema(name: str, definition: str = "") -> FileSchema:
+    """The schema file of that name, or a definition in it, compiled once."""
+    return FileSchema(name, definition)
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
@@ -117,7 +129,9 @@ def _unknown_fields(broken: _Broken) -> list[SchemaFault]:
     known = broken.known
     allowed = listed(known) or "nothing"
     return [
-        SchemaFault((*broken.node, field), f"{field} is unknown here{nearest(field, known)}; allowed: {allowed}.")
+        SchemaFault(
+            (*broken.node, field), f"{field} is unknown here{nearest(field, known)}; allowed: {allowed}.", is_field=True
+        )
         for field in broken.fields
         if field not in known
     ]

@@ -37,6 +37,16 @@ class Greeting:
     capabilities: frozenset[str]
 
 
+class WrongRoleError(DriverError):
+    """The driver has another role than the one it is to be judged in."""
+
+    def __init__(self, role: str, wanted: str) -> None:
+        super().__init__(
+            f"the driver says that its role is {role!r}, and the manifest wants {wanted!r}; make the two agree"
+        )
+        self.role = role
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """A request or notification from the driver. `number` is None for a notification."""
@@ -189,10 +199,7 @@ class System:
 
     def _checked_greeting(self, result: JsonObject) -> Greeting:
         if result["role"] != self.role:
-            raise DriverError(
-                f"the driver says that its role is {result['role']!r}, the manifest says {self.role!r}; "
-                "make the two agree"
-            )
+            raise WrongRoleError(str(result["role"]), self.role)
         if result["protocol_version"] != PROTOCOL_VERSION:
             raise DriverError(
                 f"the driver speaks protocol version {result['protocol_version']}, "

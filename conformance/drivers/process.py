@@ -154,7 +154,7 @@ class ProcessLink:
                     "a message is one line of JSON"
                 )
             return
-        self._lines.extend(self._incoming[:end].split(b"\n"))
+        self._lines.extend(bytes(self._incoming[:end]).split(b"\n"))
         del self._incoming[: end + 1]
         self._searched = 0
 

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from conformance.catalogue import Catalogue
+from conformance.catalogue import Catalogue, Level
 from conformance.engine.record import Breach, Record
 from conformance.engine.scenario import Scenario
 from conformance.engine.world import KilledHereError, Role, World
@@ -128,7 +128,7 @@ class Runner:
             found,
             clause=breach.clause,
             step=breach.record.step,
-            expected=self._catalogue.text_of(breach.clause),
+            expected=self._text(breach.clause),
             observed=breach.record.describe(),
         )
 
@@ -144,7 +144,12 @@ class Runner:
         return Finding(outcome, reason, stderr=self._system.last_words())
 
     def _is_advice(self, clause: str) -> bool:
-        return self._catalogue.level_of(clause) == "SHOULD"
+        known = self._catalogue.clauses.get(clause)
+        return known is not None and known.level is Level.SHOULD
+
+    def _text(self, clause: str) -> str:
+        known = self._catalogue.clauses.get(clause)
+        return known.text if known is not None else ""
 
     def _ready(self) -> None:
         if not self._system.running:

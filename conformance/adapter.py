@@ -1,0 +1,220 @@
+"""Adapters: from the word behind `--adapter` to a manifest, and from a manifest to a driver that can be started."""
+
+from __future__ import annotations
+
+import importlib
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from conformance.drivers.in_process import Boot, InProcessLink
+from conformance.drivers.link import Link
+from conformance.drivers.process import ProcessLink
+from conformance.durations import parse_duration
+from conformance.schema_faults import file_schema, nearest
+from conformance.strict_yaml import Value, YamlError, load_documents
+from conformance.system import Timeouts
+
+ROLES = ("device", "relay")
+BUILT_IN = "adapters"
+"""The package that holds the adapters that come with the kit, named and not imported: they stand above the engine."""
+Factory = Callable[[str, str], Callable[[], Boot]]
+"""Gets a role and the member of a family (empty for an adapter that is none); returns what lays out a new disk."""
+
+
+class AdapterError(Exception):
+    """An adapter that cannot be found, read or started: one sentence that says what, where and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """A manifest. `roles` is empty where the driver itself has to be asked, as with `cmd:`."""
+
+    name: str
+    roles: tuple[str, ...]
+    driver: str
+    folder: Path
+    command: tuple[str, ...] = ()
+    factory: str = ""
+    member: str = ""
+    timeouts: Timeouts = field(default_factory=Timeouts)
+    waivers: Path | None = None
+
+    def link(self, role: str) -> Link:
+        """A driver of this adapter for one role, not yet started. Raises AdapterError."""
+        if self.driver == "in_process":
+            return InProcessLink(self._factory()(role, self.member))
+        words = {"{python}": sys.executable, "{role}": role}
+        return ProcessLink([words.get(part, part) for part in self.command], self.folder)
+
+    def _factory(self) -> Factory:
+        module, _, name = self.factory.partition(":")
+        try:
+            found: Factory = getattr(importlib.import_module(module), name)
+        except (ImportError, AttributeError) as error:
+            raise AdapterError(
+                f"the factory {self.factory!r} of adapter {self.name} cannot be imported: {error}; "
+                "`factory` names a module and a function in it, as module:function"
+            ) from None
+        return found
+
+
+def find(word: str, folder: Path) -> Adapter:
+    """The adapter of that name, path or shorthand, seen from `folder`. Raises AdapterError."""
+    if word.startswith("cmd:"):
+        return _from_command(word.removeprefix("cmd:"), folder)
+    if word.startswith(("image:", "trueseal://")):
+        raise AdapterError(
+            f"--adapter={word}: containers and live relays are not supported by this version of the kit; "
+            "write a driver for your system, see adapters/README.md"
+        )
+    for path in _places(word, folder):
+        if path.is_file():
+            return read(path)
+    member = _family_member(word, folder)
+    if member is not None:
+        return member
+    raise AdapterError(_not_found(word, folder))
+
+
+def read(path: Path) -> Adapter:
+    """Read a manifest. Raises AdapterError with file, line and reason."""
+    try:
+        return _read(path)
+    except YamlError as error:
+        raise AdapterError(f"{error} Mend the manifest; adapters/README.md describes it.") from None
+
+
+def names(folder: Path) -> list[str]:
+    """Every adapter that can be named from `folder`, families with their members."""
+    found: set[str] = set()
+    for root in _roots(folder):
+        for path in root.glob("*.yaml"):
+            found.add(path.stem)
+        for path in root.glob("*/adapter.yaml"):
+            found.add(path.parent.name)
+        for path in root.glob("examples/*/adapter.yaml"):
+            found.add(f"examples/{path.parent.name}")
+        for path in root.glob("*/family.yaml"):
+            found.update(f"{path.parent.name}/{member}" for member in members(read(path)))
+    return sorted(found)
+
+
+def members(family: Adapter) -> Mapping[str, tuple[str, ...]]:
+    """The members of a family of adapters, each with its roles."""
+    module = importlib.import_module(family.factory.partition(":")[0])
+    listed: Callable[[], Mapping[str, tuple[str, ...]]] = module.members
+    return listed()
+
+
+def _read(path: Path) -> Adapter:
+    documents = load_documents(path)
+    if len(documents) != 1:
+        raise AdapterError(f"{path}: a manifest is one YAML document, this file holds {len(documents)}.")
+    document = documents[0]
+    for fault in file_schema("adapter.json").faults(document.value):
+        where = ".".join(str(part) for part in fault.node)
+        raise YamlError(path, document.line_of(fault.node), f"{where}: {fault.reason}" if where else fault.reason)
+    fields = _mapping(document.value)
+    folder = path.resolve().parent
+    return Adapter(
+        name=str(fields["name"]),
+        roles=_roles(fields["role"]),
+        driver=str(fields["driver"]),
+        folder=folder,
+        command=tuple(str(part) for part in _list(fields.get("command", []))),
+        factory=str(fields.get("factory", "")),
+        timeouts=_timeouts(_mapping(fields.get("timeouts", {}))),
+        waivers=_inside(path, folder, fields.get("waivers"), document.line_of(("waivers",))),
+    )
+
+
+def _from_command(text: str, folder: Path) -> Adapter:
+    try:
+        command = tuple(shlex.split(text))
+    except ValueError as error:
+        raise AdapterError(f"--adapter=cmd:{text}: {error}; quote the command as a shell would need it") from None
+    if not command:
+        raise AdapterError('--adapter=cmd: needs a command, such as --adapter=cmd:"node driver.mjs"')
+    return Adapter(name=command[0], roles=(), driver="process", folder=folder, command=command)
+
+
+def _places(word: str, folder: Path) -> Iterator[Path]:
+    given = folder / word
+    yield given
+    yield given / "adapter.yaml"
+    for root in _roots(folder):
+        if _is_inside(root, root / word):
+            yield root / f"{word}.yaml"
+            yield root / word / "adapter.yaml"
+
+
+def _roots(folder: Path) -> list[Path]:
+    own = folder / "adapters"
+    package = importlib.import_module(BUILT_IN)
+    built_in = [Path(place) for place in package.__path__]
+    return [own, *(place for place in built_in if place.resolve() != own.resolve())]
+
+
+def _family_member(word: str, folder: Path) -> Adapter | None:
+    family, _, member = word.partition("/")
+    for root in _roots(folder):
+        path = root / family / "family.yaml"
+        if not member or not _is_inside(root, path) or not path.is_file():
+            continue
+        adapter = read(path)
+        roles = members(adapter).get(member)
+        if roles is not None:
+            return Adapter(
+                name=word, roles=roles, driver=adapter.driver, folder=adapter.folder,
+                factory=adapter.factory, member=member, timeouts=adapter.timeouts,
+            )
+    return None
+
+
+def _not_found(word: str, folder: Path) -> str:
+    known = names(folder)
+    near = nearest(word, known)
+    hint = f" {near}" if near else ""
+    simple = ", ".join(name for name in known if "/" not in name)
+    return (
+        f"there is no adapter {word!r}: neither a manifest of that path, nor adapters/{word}.yaml, nor "
+        f"adapters/{word}/adapter.yaml.{hint} The kit comes with: {simple}."
+    )
+
+
+def _inside(path: Path, folder: Path, value: Value, line: int) -> Path | None:
+    """A file that a manifest names; it must lie in the manifest's own folder."""
+    if not isinstance(value, str):
+        return None
+    target = (folder / value).resolve()
+    if not _is_inside(folder, target):
+        raise YamlError(path, line, f"waivers: {value!r} leaves the folder of the manifest; keep the file beside it.")
+    return target
+
+
+def _is_inside(folder: Path, path: Path) -> bool:
+    return path.resolve().is_relative_to(folder.resolve())
+
+
+def _roles(value: Value) -> tuple[str, ...]:
+    return tuple(str(role) for role in value) if isinstance(value, list) else (str(value),)
+
+
+def _timeouts(fields: Mapping[str, Value]) -> Timeouts:
+    default = Timeouts()
+    return Timeouts(_seconds(fields, "reply", default.reply), _seconds(fields, "start", default.start))
+
+
+def _seconds(fields: Mapping[str, Value], name: str, default: float) -> float:
+    return parse_duration(str(fields[name])) / 1000 if name in fields else default
+
+
+def _mapping(value: Value) -> dict[str, Value]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Value) -> list[Value]:
+    return value if isinstance(value, list) else []

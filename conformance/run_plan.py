@@ -1,0 +1,191 @@
+"""What one run consists of: the adapter, the cases that were asked for, and who runs them."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from conformance import waivers
+from conformance.adapter import Adapter, AdapterError, find
+from conformance.catalogue import Catalogue, catalogue
+from conformance.data_files import vectors_root
+from conformance.engine.run import Runner
+from conformance.engine.world import Role
+from conformance.outcome import DriverError, Outcome
+from conformance.result import Result
+from conformance.roles import ROLES
+from conformance.schema import definitions
+from conformance.schema_faults import nearest
+from conformance.strict_yaml import YamlError
+from conformance.system import Greeting, System, WrongRoleError
+from conformance.vector import Case, VectorFaultsError, load_vectors
+from conformance.waivers import Waiver
+
+DEFAULT_ADAPTER = "reference"
+
+
+class PlanError(Exception):
+    """A run that cannot begin as asked: one sentence, or several, that say what, where and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What the user asked for: patterns of case ids, clause ids, and a folder of vectors of their own."""
+
+    adapter: str = ""
+    vectors: tuple[str, ...] = ()
+    clauses: tuple[str, ...] = ()
+    folder: str = ""
+
+
+@dataclass(slots=True)
+class Plan:
+    """The cases of a run in their order. `others` are those of roles that the adapter does not have."""
+
+    selection: Selection
+    adapter: Adapter
+    cases: Sequence[Case]
+    others: Sequence[Case]
+    catalogues: Mapping[str, Catalogue]
+    waivers: Sequence[Waiver]
+    _runners: dict[str, Runner] = field(default_factory=dict)
+
+    def run(self, case: Case) -> Result:
+        """Run one case. A failure that a waiver covers comes back as waived."""
+        known = self.catalogues[case.spec]
+        result = Result.of(case, self._runner(case.role, known).run(case), known)
+        if result.finding.outcome is Outcome.FAIL:
+            for waiver in self.waivers:
+                if waiver.covers(case.id, result.clause):
+                    return replace(result, waiver=waiver.subject)
+        return result
+
+    def stop(self) -> None:
+        """Let go of every driver."""
+        for runner in self._runners.values():
+            runner.stop()
+        self._runners.clear()
+
+    def _runner(self, role: str, known: Catalogue) -> Runner:
+        if role not in self._runners:
+            self._runners[role] = Runner(ROLES[role], _system(self.adapter, ROLES[role]), known)
+        return self._runners[role]
+
+
+def make(selection: Selection, folder: Path, today: datetime.date) -> Plan:
+    """Plan a run, seen from `folder`. Raises PlanError for what cannot be found or read.
+
+    The driver is not started; see `check_start`.
+    """
+    try:
+        adapter = find(selection.adapter or DEFAULT_ADAPTER, folder)
+        if not adapter.roles:
+            adapter = replace(adapter, roles=(_ask_role(adapter),))
+        every = load_cases(selection.folder, folder)
+        catalogues = {role.spec: catalogue(role.spec) for role in ROLES.values()}
+        chosen = _chosen(every, selection, catalogues)
+        known = waivers.load(adapter.waivers, today, _ids(every), _clauses(catalogues)) if adapter.waivers else []
+    except (VectorFaultsError, YamlError) as error:
+        raise PlanError(str(error)) from None
+    mine = [case for case in chosen if case.role in adapter.roles]
+    if not mine:
+        roles = " and ".join(adapter.roles)
+        raise PlanError(
+            f"none of the {len(chosen)} selected vectors is for the role of adapter {adapter.name}: {roles}; "
+            "select other vectors, or correct `role` in the manifest"
+        )
+    others = [case for case in chosen if case.role not in adapter.roles]
+    return Plan(selection, adapter, mine, others, catalogues, known)
+
+
+def load_cases(own: str, folder: Path) -> list[Case]:
+    """The cases of a user's folder, or the kit's own, each device vector followed by its crash sweep."""
+    root = (folder / own) if own else None
+    if root is not None and not root.exists():
+        raise PlanError(f"--vectors={own}: there is no such file or folder")
+    cases: list[Case] = []
+    for case in load_vectors(root) if root is not None else own_vectors():
+        cases.append(case)
+        if ROLES[case.role].swept and not case.not_swept and "kill" not in case.requires:
+            cases.append(case.as_sweep())
+    return cases
+
+
+def own_vectors() -> list[Case]:
+    """The vectors that come with the kit."""
+    specs = dict.fromkeys(role.spec for role in ROLES.values())
+    return [case for spec in specs for case in load_vectors(vectors_root() / spec)]
+
+
+def check_start(adapter: Adapter) -> dict[str, Greeting]:
+    """Start the driver once for each role and stop it again. Raises AdapterError if it does not start."""
+    return {role: _greet(adapter, ROLES[role]) for role in adapter.roles}
+
+
+def _greet(adapter: Adapter, role: Role) -> Greeting:
+    system = _system(adapter, role)
+    try:
+        return system.start()
+    except DriverError as error:
+        words = system.last_words().strip()
+        tail = f" Its last words on stderr: {words[-500:]}" if words else ""
+        raise AdapterError(f"adapter {adapter.name} does not start as a {role.name}: {error}.{tail}") from None
+    finally:
+        system.stop()
+
+
+def _ask_role(adapter: Adapter) -> str:
+    """The role of a driver that no manifest describes."""
+    first = next(iter(ROLES.values()))
+    system = _system(adapter, first)
+    try:
+        system.start()
+    except WrongRoleError as error:
+        if error.role in ROLES:
+            return error.role
+        raise AdapterError(f"adapter {adapter.name}: {error}") from None
+    except DriverError as error:
+        words = system.last_words().strip()
+        tail = f" Its last words on stderr: {words[-500:]}" if words else ""
+        raise AdapterError(f"adapter {adapter.name} does not start: {error}.{tail}") from None
+    finally:
+        system.stop()
+    return first.name
+
+
+def _system(adapter: Adapter, role: Role) -> System:
+    return System(adapter.link(role.name), role.name, definitions(role.schemas), adapter.timeouts)
+
+
+def _chosen(every: Sequence[Case], selection: Selection, catalogues: Mapping[str, Catalogue]) -> list[Case]:
+    chosen = list(every)
+    for wanted in selection.vectors:
+        if not any(_is_named(case, wanted) for case in every):
+            raise PlanError(f"--vector={wanted} matches nothing{nearest(wanted, _ids(every))}; --list shows all ids")
+    for wanted in selection.clauses:
+        if not any(wanted in case.clauses for case in every):
+            known = _clauses(catalogues)
+            what = "no vector is about it" if wanted in known else f"there is no such clause{nearest(wanted, known)}"
+            raise PlanError(f"--clause={wanted} matches nothing: {what}")
+    if selection.vectors:
+        chosen = [case for case in chosen if any(_is_named(case, wanted) for wanted in selection.vectors)]
+    if selection.clauses:
+        chosen = [case for case in chosen if any(wanted in case.clauses for wanted in selection.clauses)]
+    if not chosen:
+        raise PlanError("no vector matches both --vector and --clause; leave one of them out")
+    return chosen
+
+
+def _is_named(case: Case, wanted: str) -> bool:
+    return wanted in (case.id, case.vector) or ("*" in wanted and fnmatchcase(case.id, wanted))
+
+
+def _ids(cases: Iterable[Case]) -> list[str]:
+    return [case.id for case in cases]
+
+
+def _clauses(catalogues: Mapping[str, Catalogue]) -> list[str]:
+    return [clause for each in catalogues.values() for clause in each.clauses]
