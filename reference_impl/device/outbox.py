@@ -182,7 +182,7 @@ class Outbox:
 
     def seal(self, entry: OutboxEntry) -> Json:
         """Every push is sealed anew, under the version of this build (SND-021) and a fresh key (MTA-002)."""
-        content = self._state.content(entry.sequence, self.sender_timestamp(entry), TAGS[entry.kind], entry.body)
+        content = self._state.content(entry.sequence, self.sender_timestamp(entry), int(TAGS[entry.kind]), entry.body)
         return self._context.codec.seal(
             content, self._context.end_to_end_version, entry.recipient, self.fresh_ephemeral()
         )
