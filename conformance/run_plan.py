@@ -21,7 +21,7 @@ from conformance.schema import definitions
 from conformance.schema_faults import nearest
 from conformance.strict_yaml import YamlError
 from conformance.system import Greeting, System, WrongRoleError
-from conformance.vector import Case, VectorFaultsError, load_vectors
+from conformance.vector import Case, VectorsError, load_vectors
 from conformance.waivers import Waiver
 
 DEFAULT_ADAPTER = "reference"
@@ -88,7 +88,7 @@ def make(selection: Selection, folder: Path, today: datetime.date) -> Plan:
         catalogues = {role.spec: catalogue(role.spec) for role in ROLES.values()}
         chosen = _chosen(every, selection, catalogues)
         known = waivers.load(adapter.waivers, today, _ids(every), _clauses(catalogues)) if adapter.waivers else []
-    except (VectorFaultsError, YamlError) as error:
+    except (VectorsError, YamlError) as error:
         raise PlanError(str(error)) from None
     mine = [case for case in chosen if case.role in adapter.roles]
     if not mine:
@@ -110,8 +110,20 @@ def load_cases(own: str, folder: Path) -> list[Case]:
     for case in load_vectors(root) if root is not None else own_vectors():
         cases.append(case)
         if ROLES[case.role].swept and not case.not_swept and "kill" not in case.requires:
-            cases.append(case.as_sweep())
+            cases.append(_swept(case))
     return cases
+
+
+def _swept(case: Case) -> Case:
+    """The crash sweep of a vector: the same steps, killed at each observation in turn (CRS-006)."""
+    return replace(
+        case,
+        id=f"{case.id}+killed",
+        title=f"{case.title}; killed at every observable step",
+        clauses=("CRS-006", *case.clauses),
+        requires=("kill", *case.requires),
+        swept=True,
+    )
 
 
 def own_vectors() -> list[Case]:

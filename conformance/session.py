@@ -126,7 +126,7 @@ class CaseItem(pytest.Item):
         return str(super().repr_failure(excinfo))
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        return self.case.path, self.case.line - 1, f"{self.case.id}: {self.case.title}"
+        return Path(self.case.location), self.case.line - 1, f"{self.case.id}: {self.case.title}"
 
 
 class Explained(Exception):  # noqa: N818 - it carries an explanation to pytest, it is not caught as an error

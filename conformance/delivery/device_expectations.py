@@ -53,7 +53,7 @@ class DeviceExpectations:
     # -- observations -------------------------------------------------------------------------------------------
 
     def push(self, argument: Argument) -> Sequence[Matcher]:
-        if argument.value is None:
+        if not argument.value:
             return _any(Pushed, "any push")
         if "tag" in argument:
             return [Matcher(self._words("push", argument), self._control_push(argument))]
@@ -127,7 +127,7 @@ class DeviceExpectations:
         return low <= pushed.sender_timestamp - EPOCH <= high
 
     def handler_called(self, argument: Argument) -> Sequence[Matcher]:
-        if argument.value is None:
+        if not argument.value:
             return _any(HandlerCalled, "any handler call")
         return [self._handler_matcher(label) for label in self._blob_labels(argument)]
 
@@ -139,7 +139,7 @@ class DeviceExpectations:
         )
 
     def deliver_ack(self, argument: Argument) -> Sequence[Matcher]:
-        if argument.value is None:
+        if not argument.value:
             return _any(DeliverAcked, "any DeliverAck")
         return [self._ack_matcher(label) for label in self._blob_labels(argument)]
 
