@@ -9,6 +9,7 @@ from pathlib import Path
 
 from conformance.data_files import vectors_root
 from conformance.placeholders import Row, expand
+from conformance.printable import printable
 from conformance.schema_faults import SchemaFault, file_schema
 from conformance.strict_yaml import Document, NodePath, Value, scan_documents
 
@@ -63,8 +64,7 @@ class Fault:
     reason: str
 
     def __str__(self) -> str:
-        text = f"{self.location}:{self.line}: {self.reason}"
-        return "".join(letter if letter.isprintable() else f"\\u{ord(letter):04x}" for letter in text)
+        return printable(f"{self.location}:{self.line}: {self.reason}").replace("\n", "\\n")
 
 
 class VectorsError(ValueError):
@@ -84,25 +84,26 @@ class Scan:
     faults: list[Fault] = field(default_factory=list)
 
 
-def load_vectors(path: Path | None = None) -> list[Case]:
-    """Every case under the file or folder, by default the kit's own, in the order of files and documents.
+def load_vectors(*paths: Path) -> list[Case]:
+    """Every case under these files and folders, by default the kit's own, in the order of files and documents.
 
     Raises `VectorsError` with every fault, if there is one.
     """
-    scan = scan_vectors(path)
+    scan = scan_vectors(*paths)
     if scan.faults:
         raise VectorsError(scan.faults)
     return [case for case, _ in scan.cases]
 
 
-def scan_vectors(path: Path | None = None) -> Scan:
-    """The cases that can be used and the faults of those that cannot."""
+def scan_vectors(*paths: Path) -> Scan:
+    """The cases that can be used and the faults of those that cannot; an id is unique over all paths."""
     scan = Scan()
-    root = vectors_root() / "delivery" if path is None else path
-    for file in _files(root, scan):
-        _scan_file(file, scan)
-    if not scan.files and not scan.faults:
-        scan.faults.append(Fault(location_of(root), 1, "there is no vector here: no file ends in .yaml."))
+    for root in paths or (vectors_root() / "delivery",):
+        files = scan.files + len(scan.faults)
+        for file in _files(root, scan):
+            _scan_file(file, scan)
+        if scan.files + len(scan.faults) == files:
+            scan.faults.append(Fault(location_of(root), 1, "there is no vector here: no file ends in .yaml."))
     scan.faults += _repeated_ids(scan.cases)
     return scan
 
@@ -185,23 +186,26 @@ def _place(node: NodePath) -> str:
 
 def _case(row: Row, document: Document, location: str) -> Case:
     fields = row.vector
-    texts = {name: _text(fields, name) for name in ("title", "spec", "role", "not_swept")}
-    words = {name: _text(fields, name).strip() for name in ("interpretation", "note", "incident")}
     vector = _text(fields, "id")
-    setup, hostile = fields.get("setup", {}), fields.get("hostile", False)
+    setup = fields.get("setup", {})
     return Case(
         id=f"{vector}[{row.name}]" if row.name else vector,
         vector=vector,
+        title=_text(fields, "title"),
+        spec=_text(fields, "spec"),
+        role=_text(fields, "role"),
         clauses=tuple(str(each) for each in _list(fields, "clauses")),
         requires=tuple(str(each) for each in _list(fields, "requires")),
         setup=setup if isinstance(setup, dict) else {},
         allow=tuple(_list(fields, "allow")),
-        hostile=hostile is True,
+        hostile=fields.get("hostile") is True,
         steps=tuple(_step(number, step, document) for number, step in enumerate(_list(fields, "steps"))),
         location=location,
         line=document.line_of(()),
-        **texts,
-        **words,
+        not_swept=_text(fields, "not_swept"),
+        interpretation=_text(fields, "interpretation"),
+        note=_text(fields, "note"),
+        incident=_text(fields, "incident"),
     )
 
 
@@ -236,16 +240,12 @@ def _flow(value: Value) -> str:
         return "{" + ", ".join(f"{key}: {_flow(each)}" for key, each in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(_flow(each) for each in value) + "]"
-    return (
-        {True: "true", False: "false", None: "null"}[value]
-        if value is None or value is True or value is False
-        else str(value)
-    )
+    return json.dumps(value) if value is None or isinstance(value, bool) else str(value)
 
 
 def _text(fields: Mapping[str, Value], name: str) -> str:
     value = fields.get(name, "")
-    return value if isinstance(value, str) else ""
+    return value.strip() if isinstance(value, str) else ""
 
 
 def _list(fields: Mapping[str, Value], name: str) -> list[Value]:
@@ -253,10 +253,14 @@ def _list(fields: Mapping[str, Value], name: str) -> list[Value]:
     return value if isinstance(value, list) else []
 
 
-def _repeated_ids(cases: Iterable[tuple[Case, Document]]) -> Iterator[Fault]:
+def _repeated_ids(cases: Iterable[tuple[Case, Document]]) -> list[Fault]:
     first: dict[str, tuple[Case, Document]] = {}
+    faults: list[Fault] = []
     for case, document in cases:
         known, source = first.setdefault(case.vector.casefold(), (case, document))
         if source is not document:
             where = f"{known.location}:{source.line_of(('id',))}"
-            yield Fault(case.location, document.line_of(("id",)), f"the id {case.vector} is taken; see {where}.")
+            faults.append(
+                Fault(case.location, document.line_of(("id",)), f"the id {case.vector} is taken; see {where}.")
+            )
+    return list(dict.fromkeys(faults))
