@@ -1,0 +1,56 @@
+"""The reference with one thing changed: mutants, which break a clause, and variants, which are just as right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from adapters.reference.in_process import Boot, boot_device, boot_relay
+from reference_impl.device.device import Device
+from reference_impl.relay.relay import Relay
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A wrong implementation. `breaks` is the clause that it breaks; `does` says what it does instead."""
+
+    name: str
+    breaks: str
+    does: str
+    system: type[Device] | type[Relay]
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A right implementation that is not the reference. `does` says what it does differently, and why it may."""
+
+    name: str
+    does: str
+    system: type[Device] | type[Relay]
+
+
+Deviation = Mutant | Variant
+
+
+class Family:
+    """Deviations by their name, as `--adapter=mutants/NAME` finds them."""
+
+    def __init__(self, deviations: Iterable[Deviation]) -> None:
+        self.by_name: dict[str, Deviation] = {}
+        for each in deviations:
+            if each.name in self.by_name:
+                raise ValueError(f"two deviations are called {each.name}")
+            self.by_name[each.name] = each
+
+    def members(self) -> Mapping[str, tuple[str, ...]]:
+        """Each name with the roles it can be judged in."""
+        return {name: (role_of(each),) for name, each in self.by_name.items()}
+
+    def boot(self, role: str, member: str) -> Callable[[], Boot]:  # noqa: ARG002 - each has one role
+        """What lays out a disk for that deviation."""
+        system = self.by_name[member].system
+        return boot_device(system) if issubclass(system, Device) else boot_relay(system)
+
+
+def role_of(deviation: Deviation) -> str:
+    return "device" if issubclass(deviation.system, Device) else "relay"

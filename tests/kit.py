@@ -1,0 +1,32 @@
+"""What the kit's own tests share: running cases against a deviation of the reference, without a pytest of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from adapters.deviation import Deviation, Mutant, role_of
+from adapters.mutants.registry import FAMILY as MUTANTS
+from adapters.variants.registry import FAMILY as VARIANTS
+from conformance.catalogue import catalogue
+from conformance.drivers.in_process import InProcessLink
+from conformance.engine.run import Finding, Runner
+from conformance.roles import ROLES
+from conformance.run_plan import load_cases
+from conformance.schema import definitions
+from conformance.system import System, Timeouts
+from conformance.vector import Case
+
+
+def cases_of(role: str) -> list[Case]:
+    """Every case of the kit's own set for that role, crash sweeps included."""
+    return [case for case in load_cases("", Path()) if case.role == role]
+
+
+def run(deviation: Deviation, cases: Iterable[Case]) -> dict[str, Finding]:
+    """Run these cases against a deviation, in process."""
+    role = ROLES[role_of(deviation)]
+    family = MUTANTS if isinstance(deviation, Mutant) else VARIANTS
+    link = InProcessLink(family.boot(role.name, deviation.name))
+    runner = Runner(role, System(link, role.name, definitions(role.schemas), Timeouts()), catalogue(role.spec))
+    return {case.id: runner.run(case) for case in cases}
