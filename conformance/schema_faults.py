@@ -19,7 +19,9 @@ from jsonschema.exceptions import ValidationError
 from conformance.data_files import vectors_root
 from conformance.strict_yaml import NodePath, Value
 
-_LONGEST_LIST = 12
+_LONGEST_LIST = 40
+BARE = "without an argument"
+"""How the schema describes a verb or kind that stands alone and may not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,21 +122,33 @@ def _faults_of(error: ValidationError) -> list[SchemaFault]:
     broken = _Broken(tuple(error.absolute_path), keyword, rule, cast("Value", error.instance), schema)
     if keyword == "additionalProperties" and rule is False:
         return _unknown_fields(broken)
+    if keyword == "not":
+        return [_misplaced(broken)]
     if keyword == "required":
         return [SchemaFault(broken.node, f"{field} is missing.") for field in _missing(broken)]
     return [SchemaFault(broken.node, f"{_sentence(broken)}.")]
 
 
 def _unknown_fields(broken: _Broken) -> list[SchemaFault]:
-    known = broken.known
-    allowed = listed(known) or "nothing"
     return [
-        SchemaFault(
-            (*broken.node, field), f"{field} is unknown here{nearest(field, known)}; allowed: {allowed}.", is_field=True
-        )
+        SchemaFault((*broken.node, field), f"{field} is unknown here{_choice(field, broken.known)}.", is_field=True)
         for field in broken.fields
-        if field not in known
+        if field not in broken.known
     ]
+
+
+def _misplaced(broken: _Broken) -> SchemaFault:
+    """A field, or a bare word, that the description says is out of place."""
+    why = str(broken.schema.get("description", "here"))
+    if why == BARE:
+        return SchemaFault(broken.node, f"{shown(broken.value)} may not stand {why}.")
+    return SchemaFault(broken.node, f"{broken.node[-1]} may not stand {why}.", is_field=True)
+
+
+def _choice(word: Value, known: list[str]) -> str:
+    """The near word that was meant, or else every word that is allowed."""
+    near = nearest(word, known) if isinstance(word, str) else ""
+    return near or f"; allowed: {listed(known) or 'nothing'}"
 
 
 def _missing(broken: _Broken) -> list[str]:
@@ -157,8 +171,7 @@ def _type(broken: _Broken) -> str:
 
 def _enum(broken: _Broken) -> str:
     allowed = [each if isinstance(each, str) else json.dumps(each) for each in broken.options]
-    near = nearest(broken.value, allowed) if isinstance(broken.value, str) else ""
-    return f"{shown(broken.value)} is not allowed{near}; allowed: {listed(allowed)}"
+    return f"{shown(broken.value)} is not allowed{_choice(broken.value, allowed)}"
 
 
 def _const(broken: _Broken) -> str:
@@ -173,8 +186,8 @@ def _maximum(broken: _Broken) -> str:
     return f"{shown(broken.value)} must be {broken.rule} or less"
 
 
-def _too_few(_: _Broken) -> str:
-    return "this may not be empty"
+def _too_few(broken: _Broken) -> str:
+    return "this may not be empty" if broken.rule == 1 else f"{shown(broken.value)} must hold {broken.rule} at least"
 
 
 def _too_many(broken: _Broken) -> str:
