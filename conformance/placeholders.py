@@ -36,11 +36,9 @@ def expand(vector: dict[str, Value]) -> tuple[list[Row], list[SchemaFault]]:
         return [], faults
     tables = [row for row in rows if isinstance(row, dict)]
     faults = [fault for number, row in enumerate(tables) for fault in _row_faults(number, row, used)]
-    faults += _repeated(tables)
-    if faults:
-        return [], faults
     shared = {key: value for key, value in vector.items() if key != "for_each"}
-    return [Row(str(row["case"]), _filled_mapping(shared, row)) for row in tables], _badly_inserted(shared, tables)
+    faults += [*_repeated(tables), *_badly_inserted(shared, tables)]
+    return [] if faults else [Row(str(row["case"]), _filled_mapping(shared, row)) for row in tables], faults
 
 
 def _names(value: Value, node: NodePath) -> Iterator[tuple[str, NodePath]]:

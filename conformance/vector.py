@@ -153,11 +153,12 @@ def _cases_of(document: Document, location: str) -> tuple[list[Case], list[Fault
     if not isinstance(document.value, dict):
         return [], [Fault(location, document.line_of(()), "a vector is a mapping with id, title, steps and so on.")]
     rows, faults = expand(document.value)
+    told = {fault.node for fault in faults}
     broken = {row.name: file_schema("vector.json").faults(row.vector) for row in rows}
-    faults = faults + list(_merged(broken))
+    faults = faults + [fault for fault in _merged(broken) if fault.node not in told]
     if faults:
-        told = [Fault(location, document.line_of(fault.node), _with_place(fault)) for fault in faults]
-        return [], list(dict.fromkeys(sorted(told, key=lambda fault: fault.line)))
+        lines = [Fault(location, document.line_of(fault.node), _with_place(fault)) for fault in faults]
+        return [], list(dict.fromkeys(sorted(lines, key=lambda fault: fault.line)))
     return [_case(row, document, location) for row in rows], []
 
 

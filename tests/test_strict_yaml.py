@@ -45,6 +45,7 @@ GOOD: list[tuple[str, Value]] = [
     ('a: "no"', {"a": "no"}),
     ("a: 'yes'", {"a": "yes"}),
     ('"y": ""', {"y": ""}),
+    ("on: s1", {"on": "s1"}),
     ("a: |\n  two\n  lines\n", {"a": "two\nlines\n"}),
     ("- a\n- {b: [c, 'd']}", ["a", {"b": ["c", "d"]}]),
     ("hi", "hi"),
@@ -154,10 +155,7 @@ def test_a_huge_file_is_refused(tmp_path: Path) -> None:
 
 def test_a_billion_laughs_are_not_expanded(tmp_path: Path) -> None:
     lines = ["a: &a [x,x,x,x,x,x,x,x,x]"]
-    lines += [
-        f"{new}: &{new} [{','.join(['*' + old] * 9)}]"
-        for old, new in zip("abcdefgh", "bcdefghi", strict=True)
-    ]
+    lines += [f"{new}: &{new} [{','.join(['*' + old] * 9)}]" for old, new in zip("abcdefgh", "bcdefghi", strict=True)]
     documents, faults = scan_documents(write(tmp_path, "\n".join(lines)))
     assert len(documents) == 1
     assert len(faults) == 9 + 8 * 9
@@ -175,7 +173,9 @@ def test_every_fault_is_found_in_line_order(tmp_path: Path) -> None:
 
 
 def test_each_node_knows_its_line(tmp_path: Path) -> None:
-    text = "a: 1\nsteps:\n  - kill\n  - deliver: {as: A,\n      from: bob}\n  -\n    expect:\n      nothing\n---\nb: 2\n"
+    text = (
+        "a: 1\nsteps:\n  - kill\n  - deliver: {as: A,\n      from: bob}\n  -\n    expect:\n      nothing\n---\nb: 2\n"
+    )
     first, second = load_documents(write(tmp_path, text))
     paths: list[tuple[str | int, ...]] = [
         (), ("steps",), ("steps", 0), ("steps", 1, "deliver"), ("steps", 1, "deliver", "from"), ("steps", 2, "expect"),
