@@ -148,8 +148,9 @@ def _fields(value: Value) -> Iterator[tuple[str, Value]]:
             yield from _fields(inner)
 
 
-def _labels(case: Case, _document: Document) -> Iterator[Finding]:
-    yield from label_faults(case)
+def _labels(case: Case, document: Document) -> Iterator[Finding]:
+    for node, reason in label_faults(case):
+        yield document.line_of(node), reason
 
 
 def _stimulus_first(case: Case, _document: Document) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from conformance.schema_faults import nearest
-from conformance.strict_yaml import Value
+from conformance.strict_yaml import NodePath, Value
 from conformance.vector import Case, Step
 
 
@@ -65,22 +65,23 @@ _EXPECTING: Mapping[tuple[str, str], tuple[_Use, ...]] = {
 }
 
 
-def label_faults(case: Case) -> Iterator[tuple[int, str]]:
-    """Line and sentence for each label that is used before it is given, or given twice."""
+def label_faults(case: Case) -> Iterator[tuple[NodePath, str]]:
+    """Place and sentence for each label that is used before it is given, or given twice."""
     known: dict[str, Thing] = {}
     for step in case.steps:
+        node, place = ("steps", step.number - 1), f"step {step.number}: "
         uses = _uses_of_expect(case.role, step.argument) if step.verb == "expect" else _uses_of(case.role, step)
         for label, things in uses:
             if not _is_known(label, things, known):
-                yield step.line, _unknown(label, things, known, f"step {step.number}: ", "before this step")
+                yield node, _unknown(label, things, known, place, "before this step")
         for label, thing in _given(case.role, step):
             if label in known:
-                yield step.line, f"step {step.number}: {label} is given twice; a label names one thing."
+                yield node, f"{place}{label} is given twice; a label names one thing."
             known[label] = thing
-    for kind_and_argument in case.allow:
-        for label, things in _uses_of_expect(case.role, kind_and_argument):
+    for number, allowed in enumerate(case.allow):
+        for label, things in _uses_of_expect(case.role, allowed):
             if not _is_known(label, things, known):
-                yield case.line, _unknown(label, things, known, "allow: ", "by any step")
+                yield ("allow", number), _unknown(label, things, known, "allow: ", "by any step")
 
 
 def _unknown(label: str, things: tuple[Thing, ...], known: Mapping[str, Thing], place: str, when: str) -> str:
