@@ -347,6 +347,7 @@ def test_ten_thousand_later_messages_evict_nothing() -> None:
     bench.handle(content)
     for _ in range(10_000):
         bench.handle(bench.content(CAROL))
+        bench.effects.clear()
     bench.deliver_message(content)
     assert bench.calls() == []
 
