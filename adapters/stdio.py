@@ -13,6 +13,7 @@ from typing import BinaryIO, Protocol
 from reference_impl.wire.json_types import JsonObject
 
 PARSE_ERROR = -32700
+DECODE = json.JSONDecoder().decode
 NOT_A_MESSAGE: JsonObject = {
     "jsonrpc": "2.0",
     "id": None,
@@ -40,7 +41,7 @@ def serve(driver: Driver, source: Iterable[bytes] | None = None, sink: BinaryIO 
 
 def _answers(driver: Driver, line: bytes) -> list[JsonObject]:
     try:
-        message = json.loads(line)
+        message = DECODE(line.decode("utf-8"))
     except ValueError:
         return [NOT_A_MESSAGE]
     return driver.handle(message) if isinstance(message, dict) else [NOT_A_MESSAGE]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from reference_impl.device.effects import Effect
-from reference_impl.device.options import Options
+from reference_impl.device.options import Build
 from reference_impl.device.store import Store
 from reference_impl.wire.content import Codec
 
@@ -31,15 +31,15 @@ class Context:
         codec: Codec,
         random_bytes: Callable[[int], bytes],
         now: int,
-        options: Options,
+        build: Build,
     ) -> None:
         self.store = store
         self.codec = codec
         self.random_bytes = random_bytes
         self.now = now
-        self.limits = options.limits
-        self.end_to_end_version = options.end_to_end_version
-        self.transport_version = options.transport_version
+        self.limits = build.limits
+        self.end_to_end_version = build.end_to_end_version
+        self.transport_version = build.transport_version
         self.effects: list[Effect] = []
         self._requests = 0
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from reference_impl.device.checks import Checks
 from reference_impl.device.connection import ConnectionTracker
 from reference_impl.device.context import Context
 from reference_impl.device.dedup import DedupTable
@@ -17,11 +18,13 @@ from reference_impl.device.effects import (
 )
 from reference_impl.device.errors import ApiError, closed, not_member, payload_too_large
 from reference_impl.device.identity import new_identity
+from reference_impl.device.limits import Limits
 from reference_impl.device.membership import Membership
 from reference_impl.device.notices import Notices
-from reference_impl.device.options import Options, Provision
+from reference_impl.device.options import Build, Options, Provision
 from reference_impl.device.outbox import Outbox
 from reference_impl.device.pairing import Pairing
+from reference_impl.device.receive_session import ReceiveSession
 from reference_impl.device.recipient import Recipient
 from reference_impl.device.session_state import SessionState
 from reference_impl.device.store import Store
@@ -42,14 +45,17 @@ class Device:
 
     Call `take_effects` after every call and carry them out in order. Each call may raise `ApiError`, and `Crash`
     where the store was told to die: then this object is to be dropped, and the store kept.
-    A part is replaced by a subclass that names another class for it.
+    A part or a limit is replaced by a subclass that names another one.
     """
 
+    limits: Limits = Limits()
     notices_class: type[Notices] = Notices
     connection_class: type[ConnectionTracker] = ConnectionTracker
     session_state_class: type[SessionState] = SessionState
     outbox_class: type[Outbox] = Outbox
     dedup_class: type[DedupTable] = DedupTable
+    checks_class: type[Checks] = Checks
+    receive_session_class: type[ReceiveSession] = ReceiveSession
     recipient_class: type[Recipient] = Recipient
     membership_class: type[Membership] = Membership
     pairing_class: type[Pairing] = Pairing
@@ -64,12 +70,16 @@ class Device:
     ) -> None:
         """Open on `store`. `now` is in Unix ms, `random_bytes` gives that many fresh bytes."""
         self.options = options if options is not None else Options()
-        self.context = Context(store, codec, random_bytes, now, self.options)
+        self.context = Context(store, codec, random_bytes, now, self._build())
         self._make_parts()
         self._connect_parts()
         self._closed = False
         self._handles = 0
         self._start()
+
+    def _build(self) -> Build:
+        options = self.options
+        return Build(self.limits, options.end_to_end_version, options.transport_version)
 
     def _make_parts(self) -> None:
         context = self.context
@@ -78,14 +88,16 @@ class Device:
         self.state = self.session_state_class(context)
         self.outbox = self.outbox_class(context, self.state, self.notices, self.connection)
         self.dedup = self.dedup_class(context)
-        self.recipient = self.recipient_class(context, self.state, self.notices, self.connection, self.dedup)
+        self.checks = self.checks_class(context, self.state, self.dedup)
+        self.session = self.receive_session_class(context, self.state, self.connection)
+        self.recipient = self.recipient_class(context, self.notices, self.session, self.checks, self.dedup)
         self.membership = self.membership_class(context, self.state, self.notices, self.outbox)
         self.pairing = self.pairing_class(context, self.state, self.notices, self.outbox, self.membership)
 
     def _connect_parts(self) -> None:
         self.outbox.set_departure(self.membership)
         self.membership.on_wipe(self.pairing.close_window, self.recipient.start_over)
-        self.recipient.set_judges(
+        self.checks.set_judges(
             {
                 Tag.PAIR: self.pairing.judge_pair,
                 Tag.REVOKE: self.membership.judge_revoke,
@@ -180,7 +192,7 @@ class Device:
 
     def max_payload_bytes(self) -> int:
         """The limit in force: a lower one holds, a higher one is clamped (SND-004)."""
-        constant = self.options.limits.max_payload_bytes
+        constant = self.limits.max_payload_bytes
         chosen = self.options.max_payload_bytes
         return constant if chosen is None else min(chosen, constant)
 
@@ -244,7 +256,7 @@ class Device:
         """The relay is in reach: the reconnect of the contract (SND-010, SND-022)."""
         if not self._closed:
             self.connection.connected()
-            self.recipient.connected()
+            self.session.connected()
             self.outbox.connected()
 
     def relay_disconnected(self) -> None:
@@ -255,7 +267,7 @@ class Device:
 
     def session_answered(self, request: int, answer: SessionAnswer) -> None:
         if not self._closed:
-            self.recipient.session_answered(request, answer)
+            self.session.answered(request, answer)
 
     def push_answered(self, request: int, answer: PushAnswer) -> None:
         if not self._closed:

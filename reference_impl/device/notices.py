@@ -27,10 +27,10 @@ class Listeners:
     def notify(self, effect: Effect) -> None:
         if self._handles:
             self._context.emit(effect)
-        elif self._keeps_until_listened():
+        elif self.keeps_unheard():
             self._waiting.append(effect)
 
-    def _keeps_until_listened(self) -> bool:
+    def keeps_unheard(self) -> bool:
         """Events are buffered until there was a listener; for issues the sources leave it open (RCV-003)."""
         return not self._had_one
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from reference_impl.device.limits import Limits
 from reference_impl.wire.content import Member
@@ -23,6 +23,14 @@ class Options:
     max_payload_bytes: int | None = None
     end_to_end_version: int = 1
     transport_version: int = 1
-    limits: Limits = field(default_factory=Limits)
     provision: Provision | None = None
     """Counts on the first start only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """What one build of the library goes by: its limits, and the versions it speaks."""
+
+    limits: Limits
+    end_to_end_version: int
+    transport_version: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from reference_impl.device.effects import Issue
+from reference_impl.device.effects import Issue, Message
 
 
 def nothing() -> None:
@@ -34,5 +34,16 @@ class Apply:
     after: Callable[[], None] = nothing
 
 
-Verdict = Drop | Hold | Apply
-"""A message for the handler has none: see `Recipient.judge`."""
+@dataclass(frozen=True, slots=True)
+class Handle:
+    """A message for the handler."""
+
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class PassOver:
+    """Neither handle nor ack: this device is on its way out of the group."""
+
+
+Verdict = Drop | Hold | Apply | Handle | PassOver
