@@ -7,10 +7,10 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import cast
 
-from conformance import lint
+from conformance import bench, coverage, lint
 
 # Each command lives in a module of its own, with `register(subparsers)` and `run(args) -> exit status`.
-COMMANDS = (lint,)
+COMMANDS = (lint, coverage, bench)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

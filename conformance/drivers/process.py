@@ -25,6 +25,9 @@ READ_SIZE = 256 * 1024
 WRITE_SECONDS = 10.0
 GONE_SECONDS = 10.0
 PR_SET_PDEATHSIG = 1
+# Made once: json.dumps and json.loads would make them anew for each message.
+_encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+_decode = json.JSONDecoder().decode
 
 
 class ProcessLink:
@@ -73,7 +76,7 @@ class ProcessLink:
         self._poll.register(self._errors.fileno(), select.POLLIN)
 
     def send(self, message: JsonObject) -> None:
-        data = memoryview(json.dumps(message, separators=(",", ":")).encode("utf-8") + b"\n")
+        data = memoryview(_encode(message).encode("ascii") + b"\n")
         deadline = time.monotonic() + WRITE_SECONDS
         while data:
             try:
@@ -203,7 +206,7 @@ def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
 
 def _parse(line: bytes) -> Json:
     try:
-        message: Json = json.loads(line)
+        message: Json = _decode(line.decode("utf-8"))
     except (ValueError, RecursionError):
         shown = line[:120].decode("utf-8", "backslashreplace")
         raise DriverError(

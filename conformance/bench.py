@@ -1,0 +1,197 @@
+"""`python -m conformance bench`: what the kit costs, as ratios measured in one run.
+
+Times depend on the machine, ratios hardly do; so the budget is stated in ratios, and no test asserts a time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from conformance.adapter import find
+from conformance.data_files import vectors_root
+from conformance.messages import request
+from conformance.roles import ROLES
+from conformance.run_plan import load_cases
+from conformance.schema import definitions
+from conformance.system import System
+from reference_impl.wire.json_types import JsonObject
+
+ROUND_TRIPS = 2000
+ROUNDS = 5
+COPIES = 10
+ECHO = "import sys\nfor line in sys.stdin.buffer:\n    sys.stdout.buffer.write(line)\n    sys.stdout.buffer.flush()\n"
+EMPTY_TESTS = (
+    "import pytest\n\n\n@pytest.mark.parametrize('number', range({count}))\ndef test_nothing(number):\n    pass\n"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One line of the report: two times in seconds, and the most that their ratio may be."""
+
+    what: str
+    against: str
+    seconds: float
+    baseline: float
+    budget: float
+
+    @property
+    def ratio(self) -> float:
+        return self.seconds / self.baseline
+
+    @property
+    def holds(self) -> bool:
+        return self.ratio <= self.budget
+
+    def __str__(self) -> str:
+        verdict = "within" if self.holds else "OVER"
+        return (
+            f"{self.what}: {_shown(self.seconds)}\n"
+            f"  against {self.against}: {_shown(self.baseline)}\n"
+            f"  ratio {self.ratio:.2f}, {verdict} the budget of {self.budget:g}"
+        )
+
+
+def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = subparsers.add_parser("bench", help="measure what the kit costs, as ratios", description=__doc__)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:  # noqa: ARG001 - every command gets its arguments
+    """0 if every ratio is within its budget, 1 if not."""
+    count = len(load_cases("", Path()))
+    print(f"{count} cases, {ROUND_TRIPS} round trips, best of {ROUNDS} rounds; Python {sys.version.split()[0]}.")
+    measures = []
+    for measure in (_round_trip, lambda: _against_pytest(count), _growth):
+        measures.append(measure())
+        print(measures[-1], flush=True)
+    return 0 if all(measure.holds for measure in measures) else 1
+
+
+def _round_trip() -> Measure:
+    """A call to the reference as a process, schemas checked both ways, against a pipe that echoes the same line."""
+    role = ROLES["device"]
+    adapter = find("reference-process", Path())
+    system = System(adapter.link(role.name), role.name, definitions(role.schemas), adapter.timeouts)
+    line = json.dumps(request(1, "settle", {}), separators=(",", ":")).encode() + b"\n"
+    with tempfile.TemporaryDirectory() as folder, _echo() as echo:
+        try:
+            system.start()
+            system.call("open", _opening(folder))
+            calls, echoes = _interleaved(lambda: _calls(system), lambda: _echoes(echo, line))
+        finally:
+            system.stop()
+            echo.kill()
+    return Measure(
+        "a driver round trip over stdio, schema checks on",
+        "an echo of the same line through a bare pipe",
+        calls / ROUND_TRIPS,
+        echoes / ROUND_TRIPS,
+        4,
+    )
+
+
+def _opening(folder: str) -> JsonObject:
+    return {
+        "data_folder": folder,
+        "now": 0,
+        "end_to_end_version": 1,
+        "transport_version": 1,
+        "max_payload_bytes": None,
+        "provision": None,
+    }
+
+
+def _echo() -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-c", ECHO], stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603
+
+
+def _calls(system: System) -> float:
+    begun = time.perf_counter()
+    for _ in range(ROUND_TRIPS):
+        system.call("settle", {})
+    return time.perf_counter() - begun
+
+
+def _echoes(echo: subprocess.Popen[bytes], line: bytes) -> float:
+    if echo.stdin is None or echo.stdout is None:
+        raise OSError("the echo has no pipes")
+    into, out = echo.stdin.fileno(), echo.stdout.fileno()
+    begun = time.perf_counter()
+    for _ in range(ROUND_TRIPS):
+        os.write(into, line)
+        received = 0
+        while received < len(line):
+            received += len(os.read(out, 65536))
+    return time.perf_counter() - begun
+
+
+def _interleaved(one: Callable[[], float], other: Callable[[], float]) -> tuple[float, float]:
+    """The medians of both, taken in turns, so that what else the machine does meets both alike."""
+    pairs = [(one(), other()) for _ in range(ROUNDS)]
+    return statistics.median(each for each, _ in pairs), statistics.median(each for _, each in pairs)
+
+
+def _against_pytest(count: int) -> Measure:
+    """The whole set on the reference in process, against pytest running as many empty parametrised tests."""
+    with tempfile.TemporaryDirectory() as folder:
+        empty = Path(folder) / "test_empty.py"
+        empty.write_text(EMPTY_TESTS.format(count=count), encoding="utf-8")
+        ours, theirs = _interleaved(
+            lambda: _pytest(["--pyargs", "conformance"], folder), lambda: _pytest([empty.name], folder)
+        )
+    return Measure("the whole set in process", f"{count} empty parametrised tests", ours, theirs, 10)
+
+
+def _growth() -> Measure:
+    """The set ten times over, against the set."""
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(COPIES):
+            _copy_vectors(Path(folder) / "many", number)
+        _copy_vectors(Path(folder) / "once", 0)
+        once = [_pytest(["--pyargs", "conformance", "--vectors=once"], folder) for _ in range(ROUNDS)]
+        many = [_pytest(["--pyargs", "conformance", "--vectors=many"], folder) for _ in range(2)]
+    return Measure(f"the set {COPIES} times over", "the set once", min(many), statistics.median(once), 10.5)
+
+
+def _copy_vectors(folder: Path, number: int) -> None:
+    """A copy of the set under ids of its own."""
+    root = vectors_root()
+    for spec in sorted({role.spec for role in ROLES.values()}):
+        for path in sorted((root / spec).rglob("*.yaml")):
+            target = folder / f"copy-{number}" / path.relative_to(root)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            text = re.sub(r"^(id: \S+)$", rf"\1-COPY{number}", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+            target.write_text(text, encoding="utf-8")
+
+
+def _pytest(arguments: list[str], folder: str) -> float:
+    """The wall time of one pytest run, start-up included. Raises OSError if it does not pass."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
+    begun = time.perf_counter()
+    done = subprocess.run(command, cwd=folder, capture_output=True, env=_environment(), check=False)  # noqa: S603
+    seconds = time.perf_counter() - begun
+    if done.returncode != 0:
+        tail = done.stdout.decode("utf-8", "replace")[-2000:]
+        raise OSError(f"pytest {' '.join(arguments)} ended with status {done.returncode}:\n{tail}")
+    return seconds
+
+
+def _environment() -> Mapping[str, str]:
+    """That of the user, without options that would change what is measured."""
+    return {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
+
+
+def _shown(seconds: float) -> str:
+    return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1e6:.0f} µs"
