@@ -46,17 +46,11 @@ def test_anything_else_is_a_sentence(text: str) -> None:
 
 
 def test_what_no_clock_can_hold_is_refused() -> None:
-    with pytest.raises(
-        ValueError, match=r"^the duration `999999999999999d` is longer than 9007199254740991 ms\.$"
-    ):
+    with pytest.raises(ValueError, match=r"^the duration `999999999999999d` is longer than 9007199254740991 ms\.$"):
         parse_duration("999999999999999d")
 
 
-@given(
-    st.lists(
-        st.tuples(st.integers(0, 10**6), st.sampled_from(["ms", "s", "m", "h", "d"])), min_size=1, max_size=6
-    )
-)
+@given(st.lists(st.tuples(st.integers(0, 10**6), st.sampled_from(["ms", "s", "m", "h", "d"])), min_size=1, max_size=6))
 def test_a_sum_is_the_sum_of_its_parts_and_minus_turns_it_around(parts: list[tuple[int, str]]) -> None:
     chain = "+".join(f"{number}{unit}" for number, unit in parts)
     assert parse_duration(chain) == sum(parse_duration(f"{number}{unit}") for number, unit in parts)
