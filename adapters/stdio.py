@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import BinaryIO, Protocol
 
+from reference_impl.durability import Crash, kill_process
 from reference_impl.wire.json_types import JsonObject
 
 PARSE_ERROR = -32700
@@ -28,15 +29,25 @@ class Driver(Protocol):
 
 
 def serve(driver: Driver, source: Iterable[bytes] | None = None, sink: BinaryIO | None = None) -> None:
-    """Serve `driver` on stdin and stdout until stdin ends. Flushes once per line read."""
+    """Serve `driver` on stdin and stdout until stdin ends. Flushes once per line read.
+
+    Where `crash.at_write` struck, what had left before that write is written, and the process ends as from SIGKILL.
+    """
     lines = sys.stdin.buffer if source is None else source
     out = sys.stdout.buffer if sink is None else sink
     encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
     for line in lines:
-        answers = _answers(driver, line)
-        if answers:
-            out.write("".join([encode(answer) + "\n" for answer in answers]).encode("utf-8"))
-            out.flush()
+        try:
+            _write(out, _answers(driver, line), encode)
+        except Crash as crash:
+            _write(out, crash.said, encode)
+            kill_process()
+
+
+def _write(out: BinaryIO, messages: Sequence[JsonObject], encode: Callable[[JsonObject], str]) -> None:
+    if messages:
+        out.write("".join([encode(message) + "\n" for message in messages]).encode("utf-8"))
+        out.flush()
 
 
 def _answers(driver: Driver, line: bytes) -> list[JsonObject]:

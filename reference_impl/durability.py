@@ -8,14 +8,21 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal, NoReturn
+
+from reference_impl.wire.json_types import JsonObject
 
 When = Literal["before", "after"]
 
 
 class Crash(BaseException):
-    """The process died at a durable write. Drop every object, keep what the store had made durable."""
+    """The process died at a durable write. Drop every object, keep what the store had made durable.
+
+    `said` is for whoever owns the pipe: what was to be written there before that write, and has left.
+    """
+
+    said: Sequence[JsonObject] = ()
 
 
 def raise_crash() -> NoReturn:

@@ -16,7 +16,7 @@ from reference_impl.device.effects import CallHandler, Effect, OpenReceiveSessio
 from reference_impl.device.errors import ApiError
 from reference_impl.device.options import Options, Provision
 from reference_impl.device.store import Store
-from reference_impl.durability import When
+from reference_impl.durability import Crash, When
 from reference_impl.wire.json_types import Json, JsonObject
 from reference_impl.wire.plain import PlainCodec
 
@@ -48,8 +48,8 @@ class Asked:
 class DeviceDriver:
     """One message in, the messages it sends in consequence out, in order.
 
-    What a call caused stands before its answer. Dies with `Crash` where `crash.at_write` struck; what is on the
-    disk is then all that is left.
+    What a call caused stands before its answer. Dies with `Crash` where `crash.at_write` struck, which carries what
+    was sent before that write; what is on the disk is then all that is left.
     """
 
     def __init__(self, disk: Disk[Store], device_class: type[Device] = Device) -> None:
@@ -91,6 +91,13 @@ class DeviceDriver:
 
     def handle(self, message: JsonObject) -> list[JsonObject]:
         """Serve one JSON-RPC message: a request, a notification or an answer."""
+        try:
+            return self._handled(message)
+        except Crash as crash:
+            crash.said = self._sent()
+            raise
+
+    def _handled(self, message: JsonObject) -> list[JsonObject]:
         method = message.get("method")
         if not isinstance(method, str):
             self._answered(message)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
-from reference_impl.durability import WriteCounter, kill_process, raise_crash
+from reference_impl.durability import WriteCounter, raise_crash
 
 S = TypeVar("S")
 S_co = TypeVar("S_co", covariant=True)
@@ -51,13 +51,13 @@ class MemoryDisk(Generic[S]):
 
 
 class FolderDisk(Generic[S]):
-    """Opens the real store in the folder. `crash.at_write` ends this process with SIGKILL."""
+    """Opens the real store in the folder. `crash.at_write` raises Crash, at which `serve` ends this process."""
 
     def __init__(self, open_store: Callable[[Path, WriteCounter], S]) -> None:
         self._open_store = open_store
 
     def open(self, folder: str) -> S:
-        return self._open_store(Path(folder) / DATABASE, WriteCounter(kill_process))
+        return self._open_store(Path(folder) / DATABASE, WriteCounter(raise_crash))
 
     def seed(self, folder: str) -> bytes:  # noqa: ARG002 - a memory disk tells its folders apart by it
         return os.urandom(SEED_BYTES)

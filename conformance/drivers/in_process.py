@@ -46,7 +46,8 @@ class InProcessLink:
             return
         try:
             self._outgoing.extend(self._machine.handle(message))
-        except Crash:
+        except Crash as crash:
+            self._outgoing.extend(crash.said)
             self._machine = None
         except Exception as error:  # noqa: BLE001 - whatever a driver raises is the driver's, not the kit's
             self._last_words = "".join(traceback.format_exception(error))
