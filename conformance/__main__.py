@@ -7,10 +7,10 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import cast
 
-from conformance import bench, coverage, lint
+from conformance import bench, coverage, lint, new_adapter
 
 # Each command lives in a module of its own, with `register(subparsers)` and `run(args) -> exit status`.
-COMMANDS = (lint, coverage, bench)
+COMMANDS = (lint, new_adapter, coverage, bench)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

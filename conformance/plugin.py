@@ -43,9 +43,18 @@ def pytest_collection(session: pytest.Session) -> None:
 def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """The package itself is the test suite: its cases are collected in place of its files."""
     if path == Path(__file__).parent and sessions.of(parent.config) is not None:
-        directory: pytest.Collector = sessions.VectorSet.from_parent(parent, path=path)
+        directory: pytest.Collector = sessions.VectorSet.from_parent(parent, path=path, nodeid=path.name)
         return directory
     return None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A case that did not pass explains itself: its text takes the place of a traceback."""
+    report = yield
+    if call.excinfo is not None and isinstance(call.excinfo.value, sessions.Explained):
+        report.longrepr = str(call.excinfo.value)
+    return report
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

@@ -120,11 +120,6 @@ class CaseItem(pytest.Item):
         again = explanation.rerun_command(option.adapter, self.case.id, option.vectors)
         return explanation.explain(result.to_json(), again)
 
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> str:
-        if isinstance(excinfo.value, Explained):
-            return str(excinfo.value)
-        return str(super().repr_failure(excinfo))
-
     def reportinfo(self) -> tuple[Path, int, str]:
         return Path(self.case.location), self.case.line - 1, f"{self.case.id}: {self.case.title}"
 
@@ -218,4 +213,4 @@ def _title(session: Session) -> str:
 
 def _print_list(plan: Plan) -> None:
     for case in plan.cases:
-        print(f"{case.id:<28} {case.role:<7} {', '.join(case.clauses):<18} {case.title}")  # noqa: T201
+        print(f"{case.id:<28} {case.role:<7} {', '.join(case.clauses):<18} {case.title}")

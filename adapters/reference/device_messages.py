@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Final
 
 from adapters.reference.jsonrpc import InvalidParamsError, Params, fields, integer, notification, text
@@ -39,8 +40,8 @@ def request_params(effect: Request) -> JsonObject:
 
 def notice_message(effect: Notice) -> JsonObject:
     match effect:
-        case fx.DeliverAck(session=session, blob_id=blob_id):
-            return notification("relay.deliver_ack", {"session": session, "blob_id": blob_id})
+        case fx.DeliverAck():
+            return notification("relay.deliver_ack", asdict(effect))
         case fx.NotifyIssue(issue=issue):
             return notification("issue", issue_params(issue))
         case fx.NotifyEvent(event=event):

@@ -9,7 +9,7 @@ from adapters.reference import jsonrpc
 from adapters.reference.disk import Disk
 from adapters.reference.jsonrpc import InvalidParamsError, Params, base64_bytes, fields, integer, text
 from adapters.reference.relay_messages import effect_message, key, u64
-from reference_impl.durability import When
+from reference_impl.durability import Crash, When
 from reference_impl.relay.effects import Effect
 from reference_impl.relay.relay import Relay
 from reference_impl.relay.sessions import UnknownSessionError
@@ -92,6 +92,14 @@ class RelayDriver:
 
     def handle(self, message: JsonObject) -> list[JsonObject]:
         """Serve one JSON-RPC message. Answers are ignored: this driver asks nothing."""
+        try:
+            return self._handled(message)
+        except Crash as crash:
+            if self._instance is not None:
+                crash.said = [effect_message(effect) for effect in self._instance.relay.take_effects()]
+            raise
+
+    def _handled(self, message: JsonObject) -> list[JsonObject]:
         method, number, params = message.get("method"), message.get("id"), message.get("params", {})
         if not isinstance(method, str):
             return []

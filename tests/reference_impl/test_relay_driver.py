@@ -11,7 +11,7 @@ from adapters.reference.disk import MemoryDisk
 from adapters.reference.relay_driver import CAPABILITIES, RelayDriver
 from reference_impl.durability import Crash
 from reference_impl.relay.inboxes import Inboxes
-from reference_impl.relay.relay import Relay
+from reference_impl.relay.relay import PushFrame, Relay
 from reference_impl.relay.store import MemoryStore, Store
 from reference_impl.wire.json_types import Json, JsonObject
 
@@ -293,3 +293,18 @@ def test_a_deviation_is_a_small_subclass() -> None:
         deliver("receive-2", "18446744073709551615", b"a"),
         deliver("receive-2", "18446744073709551614", b"b"),
     ]
+
+
+def test_what_was_said_before_the_write_it_dies_at_has_left() -> None:
+    class AcksFirst(Relay):
+        def accept(self, session: str, push: int, frame: PushFrame, now: int) -> None:
+            self.answer(session, push, None)
+            super().accept(session, push, frame, now)
+
+    kit = Kit(AcksFirst)
+    kit.request("open", {"data_folder": "a", "now": NOW, "settings": {}})
+    kit.request("push_session.open")
+    kit.request("crash.at_write", {"write": 1, "when": "before"})
+    with pytest.raises(Crash) as died:
+        kit.request("push", {"session": "push-1", "body": encoded(bytes(64))})
+    assert died.value.said == [{"jsonrpc": "2.0", "id": kit.number, "result": {"outcome": "ack"}}]

@@ -1,0 +1,42 @@
+# Everything runs in .venv, which the first target makes. PYTHON is the interpreter it is made with.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/ready
+JOBS ?= auto
+
+.PHONY: conformance test lint types format bench coverage clean
+
+conformance: $(READY)  ## run the main job on the reference
+	$(BIN)/pytest conformance -n $(JOBS)
+
+test: $(READY) lint types  ## the kit's own tests, linters and type checks
+	$(BIN)/python -m conformance lint
+	$(BIN)/python -m conformance coverage
+	$(BIN)/pytest tests -n $(JOBS)
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(READY)  ## what the kit costs, as ratios
+	$(BIN)/python -m conformance bench
+
+coverage: $(READY)  ## clause → vectors → mutants
+	$(BIN)/python -m conformance coverage
+
+$(READY): pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed; set PYTHON=…")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $(READY)
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build
