@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 from adapters.deviation import Deviation, Mutant, role_of
@@ -18,6 +19,7 @@ from conformance.system import System, Timeouts
 from conformance.vector import Case
 
 
+@cache
 def cases_of(role: str) -> list[Case]:
     """Every case of the kit's own set for that role, crash sweeps included."""
     return [case for case in load_cases("", Path()) if case.role == role]
