@@ -1,4 +1,4 @@
-"""Durations as vectors write them: `0s`, `250ms`, `60d+1ms`, `30d-1s`, `-40d`."""
+"""Durations as vectors write them, read and written: `0s`, `250ms`, `60d+1ms`, `30d-1s`, `-40d`."""
 
 from __future__ import annotations
 
@@ -27,6 +27,18 @@ def parse_duration(text: str) -> int:
     if abs(total) > _LARGEST:
         raise ValueError(f"the duration {_shown(text)} is longer than {_LARGEST} ms.")
     return -total if back else total
+
+
+def by_words(milliseconds: int) -> str:
+    """Write a duration as vectors do, such as `60d+1ms`."""
+    if milliseconds < 0:
+        return "-" + by_words(-milliseconds)
+    parts = []
+    for unit, size in sorted(_MILLISECONDS.items(), key=lambda each: -each[1]):
+        count, milliseconds = divmod(milliseconds, size)
+        if count:
+            parts.append(f"{count}{unit}")
+    return "+".join(parts) or "0s"
 
 
 def _shown(text: str) -> str:

@@ -51,7 +51,7 @@ def _verdict(outcome: str) -> str:
 def _step(failure: Mapping[str, Json]) -> str:
     killed = failure["kill_point"]
     where = f"step {failure['step']}: {failure['step_text']}" if failure["step"] else "in the setup"
-    return f"{where}, killed at observation {killed} of the run" if killed else where
+    return f"{where}, killed {killed}" if killed else where
 
 
 def _field(label: str, text: str) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from conformance.catalogue import Catalogue
-from conformance.delivery.device_records import by_words
+from conformance.durations import by_words
 from conformance.engine.record import Record
 from conformance.engine.run import Finding
 from conformance.outcome import Outcome

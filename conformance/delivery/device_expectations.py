@@ -9,12 +9,12 @@ from conformance.delivery.device_records import (
     EventRaised,
     HandlerCalled,
     IssueRaised,
-    Killed,
     Pushed,
     SessionOpened,
 )
 from conformance.delivery.device_stimuli import DeviceStimuli
-from conformance.delivery.device_world import EPOCH, DeviceWorld
+from conformance.delivery.device_world import DeviceWorld
+from conformance.delivery.life import EPOCH, Killed
 from conformance.delivery.peers import CODEC
 from conformance.engine.argument import Argument
 from conformance.engine.record import Record
@@ -48,7 +48,10 @@ class DeviceExpectations:
             "status": self.status,
             "members": self.members,
             "connection": self.connection,
+            "identity": self.identity,
         }
+        me = world.group.alice
+        self._identities = [(me.noise_pub, me.signing_pub)]
 
     # -- observations -------------------------------------------------------------------------------------------
 
@@ -195,7 +198,7 @@ class DeviceExpectations:
     def members(self, argument: Argument) -> None:
         listed = self.world.status()["members"]
         names = (
-            sorted(str(each["name"]) for each in listed if isinstance(each, Mapping))
+            sorted(self.world.group.name_shown_as(str(each["name"])) for each in listed if isinstance(each, Mapping))
             if isinstance(listed, list)
             else []
         )
@@ -206,6 +209,23 @@ class DeviceExpectations:
         fields = connection if isinstance(connection, Mapping) else {}
         wanted = {("state" if name == "of" else name): argument.get(name) for name in argument}
         self._compare("connection", wanted, {name: fields.get(name) for name in wanted})
+
+    def identity(self, argument: Argument) -> None:
+        """CTL-005: `new` has neither a Noise nor a signing key that the device had before; `kept` has both."""
+        me = self.world.ask_identity()
+        keys = (me.noise_pub, me.signing_pub)
+        if argument.text("of") == "kept":
+            self._compare("identity", self._identities[-1], keys)
+            return
+        old = {key for each in self._identities for key in each} & set(keys)
+        if old:
+            raise SpecBrokenError(
+                "the device goes on with a key of its old identity",
+                expected="a new Noise key and a new signing key",
+                observed=f"key {', '.join(sorted(old))} again",
+                clause="CTL-005",
+            )
+        self._identities.append(keys)
 
     def _compare(self, what: str, wanted: object, got: object) -> None:
         if wanted != got:

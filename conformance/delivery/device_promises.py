@@ -6,7 +6,7 @@ of the history was certain when the device died; the promises give a device the 
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -18,31 +18,23 @@ from conformance.delivery.device_records import (
     HandlerCalled,
     HandlerEnded,
     IssueRaised,
-    Killed,
     Network,
     PushAnswered,
     Pushed,
     SendReturned,
     Started,
-    by_words,
 )
-from conformance.delivery.device_world import EPOCH
-from conformance.engine.record import Breach, History
+from conformance.delivery.life import EPOCH, Killed, uncertain
+from conformance.durations import by_words
+from conformance.engine.record import Breach, History, Record
 from reference_impl.wire.content import Tag
 
 TEMPORARY = frozenset(("inbox_full", "rate_limited", "unavailable", "internal_error"))
 ATTEMPTS = 5
+DROPS = frozenset(("unreadable", "unauthorized"))
+"""Issues that say that a Blob was dropped."""
 FIRST_RETRY = 1000
 """In ms: SND-011."""
-
-
-def uncertain(history: History) -> set[int]:
-    """The positions of records that a crash may have undone."""
-    found: set[int] = set()
-    for position, record in enumerate(history):
-        if isinstance(record, Killed):
-            found.update(range(record.settled, position))
-    return found
 
 
 # -- sending ----------------------------------------------------------------------------------------------------------
@@ -99,7 +91,10 @@ def sequences_are_used_once(history: History) -> Iterator[Breach]:
 
 @dataclass(slots=True)
 class _Entry:
-    """What one outbox entry, one message for one recipient, has come to."""
+    """What one outbox entry, one message for one recipient, has come to.
+
+    `doubtful`: it may be gone and may be pushed again. `passed`: it was doubtful, and a later one went out since.
+    """
 
     sequence: int
     state: str = "flying"
@@ -122,10 +117,15 @@ class _Outbox:
             if entry.state == "flying":
                 entry.state = "queued"
 
-    def expire(self, message_id: str) -> None:
+    def expire(self, message_id: str, state: str) -> None:
         for lane in self.entries.values():
             if message_id in lane and lane[message_id].state in ("queued", "flying"):
-                lane[message_id].state = "expired"
+                lane[message_id].state = state
+
+    def abandon(self) -> None:
+        for entry in self.all():
+            if entry.state in ("queued", "flying"):
+                entry.state = "doubtful"
 
 
 def outbox_keeps_its_order(history: History) -> Iterator[Breach]:
@@ -136,7 +136,9 @@ def outbox_keeps_its_order(history: History) -> Iterator[Breach]:
         if isinstance(record, Pushed):
             outbox.author_of[record.message_id] = record.author_pub
             yield from _judge_push(outbox.lane(record.message_id, record.recipient), record)
-        elif isinstance(record, PushAnswered) and position not in doubtful:
+        elif isinstance(record, PushAnswered) and position in doubtful:
+            _doubt_answer(outbox.lane(record.message_id, record.recipient), record)
+        elif isinstance(record, PushAnswered):
             yield from _judge_answer(outbox.lane(record.message_id, record.recipient), record)
         elif isinstance(record, Killed):
             outbox.requeue_flying()
@@ -144,13 +146,23 @@ def outbox_keeps_its_order(history: History) -> Iterator[Breach]:
             for entry in outbox.all():
                 entry.refused_at = -1
         elif isinstance(record, IssueRaised) and record.details.get("reason") == "expired":
-            outbox.expire(str(record.details.get("message_id", "")))
+            outbox.expire(str(record.details.get("message_id", "")), "doubtful" if position in doubtful else "expired")
+        elif _may_abandon(record):
+            outbox.abandon()
+
+
+def _may_abandon(record: Record) -> bool:
+    """A device that leaves or destroys drops what waits, without a word (CTL-005)."""
+    if isinstance(record, Called):
+        return record.method in ("leave", "destroy_group")
+    return isinstance(record, EventRaised) and record.details.get("status") in ("leaving", "destroying")
 
 
 DONE = {
     "acked": ("SND-007", "the relay has acked it"),
     "failed": ("SND-015", "the relay has refused it for good"),
     "expired": ("SND-016", "it was reported as expired"),
+    "passed": ("SND-013", "a later message was pushed after the crash, as if this one were done with"),
 }
 
 
@@ -160,7 +172,7 @@ def _judge_push(lane: dict[str, _Entry], pushed: Pushed) -> Iterator[Breach]:
     if entry is not None and entry.state in DONE:
         clause, why = DONE[entry.state]
         yield Breach(clause, f"{what} again although {why}", pushed)
-    if entry is not None and 0 <= entry.refused_at and pushed.at - entry.refused_at < FIRST_RETRY:
+    if entry is not None and entry.refused_at >= 0 and pushed.at - entry.refused_at < FIRST_RETRY:
         late = by_words(pushed.at - entry.refused_at)
         yield Breach("SND-011", f"{what} again {late} after a temporary refusal, before 1s", pushed)
     for other_id, other in lane.items():
@@ -168,7 +180,17 @@ def _judge_push(lane: dict[str, _Entry], pushed: Pushed) -> Iterator[Breach]:
             yield Breach("SND-013", f"{what} while {other_id}, sent before it, is queued for retry", pushed)
         if entry is None and other.sequence > pushed.sequence:
             yield Breach("SND-013", f"{what} after {other_id}, which was sent later", pushed)
+        if other.sequence < pushed.sequence and other.state == "doubtful":
+            other.state = "passed"
     lane[pushed.message_id] = _Entry(pushed.sequence)
+
+
+def _doubt_answer(lane: dict[str, _Entry], answer: PushAnswered) -> None:
+    """A crash came before the device was quiet again: what the answer ended may be pushed once more, or not."""
+    entry = lane.get(answer.message_id)
+    is_end = answer.outcome == "ack" or (answer.code and answer.code not in TEMPORARY)
+    if entry is not None and is_end:
+        entry.state = "doubtful"
 
 
 def _judge_answer(lane: dict[str, _Entry], answer: PushAnswered) -> Iterator[Breach]:
@@ -203,9 +225,7 @@ def failures_are_reported_once(history: History) -> Iterator[Breach]:
             message_id = str(record.details["message_id"])
             reported[message_id] += 1
             if record.details["reason"] != "expired" and reported[message_id] > len(failed[message_id]):
-                yield Breach(
-                    "SND-015", f"sendFailed({message_id}) is raised more often than recipients failed", record
-                )
+                yield Breach("SND-015", f"sendFailed({message_id}) is raised more often than recipients failed", record)
 
 
 def relay_learns_nothing_more(history: History) -> Iterator[Breach]:
@@ -248,6 +268,19 @@ def handlers_run_one_at_a_time(history: History) -> Iterator[Breach]:
             running = ""
             more = record.threw and attempts[record.message_id] < ATTEMPTS
             retrying = record.message_id if more else ""
+        else:
+            over = _is_over_for(record)
+            attempts.pop(over, None)
+            retrying = "" if retrying == over else retrying
+
+
+def _is_over_for(record: Record) -> str:
+    """The message that is done with, if this says so: one that was given up may be handled again (RCV-008)."""
+    if isinstance(record, DeliverAcked):
+        return record.message_id
+    if isinstance(record, IssueRaised) and record.case == "handlerGaveUp":
+        return str(record.details["message_id"])
+    return ""
 
 
 def handler_gets_what_was_sent(history: History) -> Iterator[Breach]:
@@ -272,38 +305,69 @@ def acks_follow_handling(history: History) -> Iterator[Breach]:
     usable: dict[str, Delivered] = {}
     ended: set[str] = set()
     throws: dict[str, int] = defaultdict(int)
-    issues: set[int] = {
-        record.step
-        for record in history
-        if isinstance(record, IssueRaised) and record.case in ("unreadable", "unauthorized")
-    }
+    excused = _drops_by_step(history)
+    gave_up = {_is_over_for(record) for record in history if isinstance(record, IssueRaised)}
     for record in history:
         if isinstance(record, Delivered) and record.usable and record.tag == Tag.SYNC:
             usable.setdefault(record.label, record)
         elif isinstance(record, HandlerEnded):
             throws[record.message_id] += record.threw
-            if not record.threw or throws[record.message_id] >= ATTEMPTS:
+            if not record.threw or throws[record.message_id] >= ATTEMPTS or record.message_id in gave_up:
                 ended.add(record.message_id)
-        elif (
-            isinstance(record, DeliverAcked)
-            and record.label in usable
-            and record.message_id not in ended
-            and record.step not in issues
-        ):
-            yield Breach("RCV-007", f"{record.label} is acked before its handler ended", record)
+        elif isinstance(record, DeliverAcked) and record.label in usable and record.message_id not in ended:
+            excused[record.step] -= 1
+            if excused[record.step] < 0:
+                yield Breach("RCV-007", f"{record.label} is acked before its handler ended", record)
+
+
+def _drops_by_step(history: History) -> Counter[int]:
+    """How many blobs that looked usable may have been dropped in each step: one for each issue that says so.
+
+    A blob that was expected to be dropped takes up an issue itself.
+    """
+    found = Counter(record.step for record in history if isinstance(record, IssueRaised) and record.case in DROPS)
+    useless = {
+        record.label
+        for record in history
+        if isinstance(record, Delivered) and record.tag == Tag.SYNC and not record.usable
+    }
+    found.subtract(record.step for record in history if isinstance(record, DeliverAcked) and record.label in useless)
+    return Counter({step: max(count, 0) for step, count in found.items()})
 
 
 def handled_is_never_handled_again(history: History) -> Iterator[Breach]:
-    """RPW-006, DDP-001: once a handler returned and no crash came in between, never again."""
+    """RPW-006, DDP-001: once a handler returned and no crash came in between, never again.
+
+    A DeliverAck that was seen says that the record was durable before it, whatever the crash took (CRS-005). What
+    comes of a call that was running when its handler was cancelled is open (RCV-016), and a wipe forgets (CTL-005).
+    """
     handled: set[str] = set()
+    returned: set[str] = set()
+    cancelled: set[int] = set()
+    running = 0
     doubtful = uncertain(history)
+    dropped = {record.step for record in history if isinstance(record, IssueRaised) and record.case in DROPS}
     for position, record in enumerate(history):
-        if isinstance(record, HandlerEnded) and not record.threw and position not in doubtful:
-            handled.add(record.message_id)
-        if isinstance(record, HandlerCalled) and record.message_id in handled:
-            yield Breach(
-                "RPW-006", f"the handler runs again for {record.message_id}, which was handled", record
-            )
+        if isinstance(record, Called) and record.method == "cancel":
+            cancelled.add(running)
+        elif isinstance(record, HandlerCalled):
+            running = record.call
+            if record.message_id in handled:
+                yield Breach("RPW-006", f"the handler runs again for {record.message_id}, which was handled", record)
+        elif isinstance(record, HandlerEnded):
+            if not record.threw and record.call not in cancelled:
+                returned.add(record.message_id)
+                handled.update(() if position in doubtful else (record.message_id,))
+        elif isinstance(record, DeliverAcked):
+            if record.message_id in returned and record.step not in dropped:
+                handled.add(record.message_id)
+        elif _is_wipe(record):
+            handled.clear()
+            returned.clear()
+
+
+def _is_wipe(record: Record) -> bool:
+    return isinstance(record, EventRaised) and record.details.get("status") == "notJoined"
 
 
 def sender_order_is_kept(history: History) -> Iterator[Breach]:
@@ -338,6 +402,29 @@ def nothing_is_pulled_without_handler(history: History) -> Iterator[Breach]:
             yield Breach("RCV-001", "a blob is taken from the inbox before a handler is registered", record)
 
 
+HELD = 100
+"""So many Blobs of a newer version are always held: VER-003."""
+
+
+def held_blobs_give_way_when_full(history: History) -> Iterator[Breach]:
+    """VER-003: a newer Blob is acked only while more than 100 are held, and the oldest goes first."""
+    held: dict[str, None] = {}
+    for record in history:
+        if isinstance(record, Delivered):
+            if record.newer:
+                held.setdefault(record.label)
+            else:
+                held.pop(record.label, None)
+        elif isinstance(record, DeliverAcked) and record.label in held:
+            oldest = next(iter(held))
+            if len(held) <= HELD:
+                yield Breach("VER-003", f"{record.label} gives way although only {len(held)} Blobs are held", record)
+            elif record.label != oldest:
+                yield Breach("VER-003", f"{record.label} gives way before {oldest}, which is older", record)
+            if not record.lost:
+                del held[record.label]
+
+
 PROMISES = (
     pushes_carry_their_send,
     sequences_are_used_once,
@@ -350,4 +437,5 @@ PROMISES = (
     handled_is_never_handled_again,
     sender_order_is_kept,
     nothing_is_pulled_without_handler,
+    held_blobs_give_way_when_full,
 )

@@ -41,38 +41,6 @@ class Started(Record):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Killed(Record):
-    """The device's process was killed, or died at the crash point it was given.
-
-    `settled` is how long the history was when the device was last known to be quiet: what came later may be undone.
-    """
-
-    settled: int
-    at_write: bool = False
-
-    @property
-    def source(self) -> str:
-        return ALICE
-
-    def describe(self) -> str:
-        return "dies at a durable write" if self.at_write else "SIGKILL"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClockMoved(Record):
-    """Virtual time passed. `by` is in ms."""
-
-    by: int
-
-    @property
-    def source(self) -> str:
-        return "clock"
-
-    def describe(self) -> str:
-        return f"+{by_words(self.by)}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Network(Record):
     """The relay came into reach or went out of it."""
 
@@ -130,11 +98,15 @@ class CallFailed(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendReturned(Record):
-    """`send()` returned a Message ID. One that failed or was cut off by a crash leaves no such record."""
+    """`send()` returned a Message ID. One that failed or was cut off by a crash leaves no such record.
+
+    `recipients` are the other members at that moment, as far as the kit knows.
+    """
 
     label: str
     body: bytes
     message_id: str
+    recipients: tuple[str, ...]
 
     @property
     def source(self) -> str:
@@ -230,7 +202,7 @@ class PushAnswered(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivered(Record):
-    """The relay sent a blob. `usable` is False for what the device must drop or hold."""
+    """The relay sent a blob. `usable` is False for what the device must drop or hold, `newer` True for the latter."""
 
     label: str
     blob_id: str
@@ -241,6 +213,7 @@ class Delivered(Record):
     sequence: int
     body: bytes
     usable: bool
+    newer: bool
 
     @property
     def source(self) -> str:
@@ -359,18 +332,3 @@ class EventRaised(Record):
 
 def words(details: Mapping[str, Json]) -> str:
     return ", ".join(f"{name}: {value}" for name, value in details.items() if name != "case")
-
-
-UNITS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1))
-
-
-def by_words(milliseconds: int) -> str:
-    """Write a duration as vectors do, such as `60d+1ms`."""
-    if milliseconds < 0:
-        return "-" + by_words(-milliseconds)
-    parts = []
-    for unit, size in UNITS:
-        count, milliseconds = divmod(milliseconds, size)
-        if count:
-            parts.append(f"{count}{unit}")
-    return "+".join(parts) or "0s"

@@ -9,14 +9,12 @@ from dataclasses import dataclass
 
 from conformance.delivery.device_records import (
     ALICE,
-    ClockMoved,
     DeliverAcked,
     Delivered,
     EventRaised,
     HandlerCalled,
     HandlerEnded,
     IssueRaised,
-    Killed,
     Network,
     PushAnswered,
     Pushed,
@@ -25,18 +23,17 @@ from conformance.delivery.device_records import (
 )
 from conformance.delivery.group import Group
 from conformance.delivery.kit_relay import Blob, KitRelay, WaitingPush
-from conformance.delivery.peers import CODEC
+from conformance.delivery.life import EPOCH, ClockMoved, Killed
+from conformance.delivery.peers import CODEC, Peer
 from conformance.engine.argument import Argument
 from conformance.engine.record import Record
-from conformance.engine.world import KilledHereError
+from conformance.engine.world import NOWHERE, KilledHereError, KillPoint
 from conformance.outcome import ApiError, DriverDiedError, SpecBrokenError, VectorError
 from conformance.system import Call, System
 from conformance.vector import Case
 from reference_impl.wire.content import Content, MalformedError
 from reference_impl.wire.json_types import Json, JsonObject
 
-EPOCH = 1_893_456_000_000
-"""When each run starts, in Unix ms: 2030-01-01."""
 HOT = 40
 """So often may the same thing be tried again while the clock stands still; any backoff stays far below."""
 OPEN_EVENTS = frozenset(("connectionChanged", "membersChanged"))
@@ -86,7 +83,7 @@ class Sent:
 class DeviceWorld:
     """One run of one vector against a device."""
 
-    def __init__(self, case: Case, system: System, data_folder: str, kill_at: int = 0) -> None:
+    def __init__(self, case: Case, system: System, data_folder: str, kill_point: KillPoint = NOWHERE) -> None:
         self.case = case
         self.system = system
         self.history: list[Record] = []
@@ -111,7 +108,8 @@ class DeviceWorld:
         self.expects_death = False
         self._now = EPOCH
         self._data_folder = data_folder
-        self._kill_at = kill_at
+        self.lives = 0
+        self._kill_point = kill_point
         self._seen = 0
         self._settled = 0
         self._calls = 0
@@ -181,15 +179,25 @@ class DeviceWorld:
             "provision": None if self.opened else self._provision(),
         }
         self.group.version = self.options.end_to_end_version
+        self.expects_death = False
         self.record(Started(at=self.at, step=self.step, again=self.opened))
         self.handler_registered = False
         self.call("open", params)
         self.opened = self.opened_now = True
+        self.lives += 1
+        self._arm()
         if self.options.listeners:
             self.call("on_event", {})
             self.call("on_delivery_issue", {})
         if self.options.connected:
             self.connect()
+
+    def _arm(self) -> None:
+        """For the crash sweep: let the device die at a durable write of this life."""
+        point = self._kill_point
+        if point.write and point.life == self.lives:
+            self.call("crash.at_write", {"write": point.write, "when": point.when})
+            self.expects_death = True
 
     def close(self) -> None:
         self.disconnect_sessions()
@@ -199,8 +207,12 @@ class DeviceWorld:
         self.handler_registered = False
 
     def kill(self) -> None:
+        """SIGKILL. One that died at its crash point already stays dead."""
+        self.expects_death = False
+        if not self.system.running:
+            return
         self.system.kill()
-        self.record(Killed(at=self.at, step=self.step, settled=self._settled))
+        self.record(Killed(at=self.at, step=self.step, who=ALICE, settled=self._settled))
         self.gone()
 
     def died(self) -> None:
@@ -209,8 +221,10 @@ class DeviceWorld:
             raise DriverDiedError("the driver ended, and nobody had asked for that")
         self.expects_death = False
         self.system.kill()
-        self.see(Killed(at=self.at, step=self.step, settled=self._settled, at_write=True))
+        self.see(Killed(at=self.at, step=self.step, who=ALICE, settled=self._settled, at_write=True))
         self.gone()
+        if self._kill_point.write:
+            raise KilledHereError
 
     def gone(self) -> None:
         self.relay.crash()
@@ -241,14 +255,24 @@ class DeviceWorld:
             self.relay.waiting.remove(waiting)
             self.answer_push(waiting, {"outcome": "lost"})
 
+    def learn_status(self) -> None:
+        """Ask the device what it is now: an event that would have said so may have died with it."""
+        self.member = self.status().get("status") == "member"
+        self._identity_changed = True
+        self.refresh_identity()
+
     def stop_killing(self) -> None:
         """The sweep has done its work: from now on the device may live."""
-        self._kill_at = 0
+        self._kill_point = NOWHERE
 
     def member_ids(self) -> dict[str, str]:
         listed = self.status()["members"]
         entries = listed if isinstance(listed, list) else []
-        return {str(each["name"]): str(each["id"]) for each in entries if isinstance(each, Mapping)}
+        return {
+            self.group.name_shown_as(str(each["name"])): str(each["id"])
+            for each in entries
+            if isinstance(each, Mapping)
+        }
 
     # -- calls --------------------------------------------------------------------------------------------------
 
@@ -274,10 +298,15 @@ class DeviceWorld:
         if not self._identity_changed:
             return
         self._identity_changed = False
+        self.ask_identity()
+
+    def ask_identity(self) -> Peer:
+        """Who the device says it is now."""
+        alice = self.group.alice
         me = self.status()["me"]
         if isinstance(me, Mapping):
-            self.group.alice.noise_pub = str(me["noise_pub"])
-            self.group.alice.signing_pub = str(me["signing_pub"])
+            alice.noise_pub, alice.signing_pub = str(me["noise_pub"]), str(me["signing_pub"])
+        return alice
 
     # -- the record ---------------------------------------------------------------------------------------------
 
@@ -289,8 +318,8 @@ class DeviceWorld:
         """Something the device did: for the expectations, too."""
         self.history.append(record)
         self.observed.append(record)
-        self._seen += 1
-        if self._kill_at and self._seen == self._kill_at:
+        self._seen += self.opened
+        if self.opened and self._seen == self._kill_point.observation:
             raise KilledHereError
 
     def is_closed(self, record: Record) -> bool:
@@ -436,7 +465,7 @@ class DeviceWorld:
                 step=self.step,
                 call=running.call,
                 message_id=running.message_id,
-                sender_name=str(fields.get("name")),
+                sender_name=self.group.name_shown_as(str(fields.get("name"))),
                 sender_id=str(fields.get("id")),
                 body=base64.b64decode(str(message["body"])),
             )
@@ -482,6 +511,7 @@ class DeviceWorld:
 
     def send_blob(self, blob: Blob, session: str) -> None:
         blob.sent_on.append(session)
+        own_version = self.options.end_to_end_version
         self.record(
             Delivered(
                 at=self.at,
@@ -494,7 +524,8 @@ class DeviceWorld:
                 tag=blob.content.tag,
                 sequence=blob.content.sequence,
                 body=blob.content.body,
-                usable=blob.usable,
+                usable=blob.usable and blob.version == own_version,
+                newer=blob.version > own_version,
             )
         )
         self.system.notify("relay.deliver", {"session": session, "blob_id": blob.blob_id, "envelope": blob.envelope})

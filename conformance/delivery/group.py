@@ -12,6 +12,8 @@ from conformance.outcome import VectorError
 from reference_impl.wire.content import MalformedError, Manifest, Member, PairingToken
 
 ALICE = "alice"
+LEAP = 2**32
+"""A manifest may be so many versions ahead (CTL-010)."""
 NAMES = (ALICE, "bob", "carol", "dave", "erin", "mallory")
 
 
@@ -39,8 +41,18 @@ class Group:
     def name_of_signer(self, signing_pub: str) -> str:
         return next((each.name for each in self.peers.values() if each.signing_pub == signing_pub), "")
 
+    def name_shown_as(self, shown: str) -> str:
+        """Whom the device under test means by that name: one that it admitted is called as its own manifest says."""
+        known = {each.name: self.name_of(each.noise_pub) for each in self.current.members}
+        return known.get(shown) or shown
+
     def is_member(self, name: str) -> bool:
         return any(each.signing_pub == self.peers[name].signing_pub for each in self.current.members)
+
+    def others(self) -> tuple[str, ...]:
+        """The members of the current manifest but the device under test."""
+        alice = self.alice.signing_pub
+        return tuple(each.name for each in self.current.members if each.signing_pub != alice)
 
     def token_of(self, name: str) -> str:
         """A Pairing Token of that peer, as the joining device is shown it."""
@@ -68,7 +80,8 @@ class Group:
         """A manifest as a vector describes it. One that a device has to accept becomes the current one."""
         manifest = self._next(wanted.text("issued_by", sender))
         if "members" in wanted:
-            manifest = replace(manifest, members=self._members(wanted.texts("members")))
+            names = _filled(wanted.texts("members"), wanted.number("filled_to", 0))
+            manifest = replace(manifest, members=self._members(names))
         manifest = replace(
             manifest,
             version=self._version(wanted),
@@ -104,14 +117,20 @@ class Group:
         return self.current.version + wanted.number("version_jump", 1)
 
     def _parent(self, which: str) -> str:
-        return {"current": self.current.hash, "none": "", "unrelated": key("unrelated manifest")}[which]
+        return {
+            "current": self.current.hash,
+            "previous": self.current.parent,
+            "none": "",
+            "unrelated": key("unrelated manifest"),
+        }[which]
 
     def _published(self, manifest: Manifest) -> bytes:
         body = CODEC.encode_manifest(manifest, self.version)
         read = CODEC.decode_manifest(body, self.version)
         issuers = {each.signing_pub for each in self.current.members}
         same_group = read.group_id == self.current.group_id
-        if same_group and read.version > self.current.version and read.issued_by in issuers:
+        sane = 0 < read.version - self.current.version <= LEAP
+        if same_group and sane and read.issued_by in issuers:
             self.current, self.body = read, body
         return body
 
@@ -141,3 +160,8 @@ class Group:
             hash="",
             signature_valid=True,
         )
+
+
+def _filled(names: Sequence[str], size: int) -> list[str]:
+    """These members, and as many others as it takes to be that many."""
+    return [*names, *(f"member-{number}" for number in range(len(names) + 1, size + 1))]

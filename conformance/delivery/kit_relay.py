@@ -15,7 +15,10 @@ FIRST_BLOB_ID = 7001
 
 @dataclass(slots=True)
 class Blob:
-    """One blob of the inbox. `sent_on` are the sessions it was sent on."""
+    """One blob of the inbox. `sent_on` are the sessions it was sent on.
+
+    `usable`: nothing is wrong with it but, it may be, its End-to-End Version.
+    """
 
     label: str
     blob_id: str
@@ -23,6 +26,7 @@ class Blob:
     sender: str
     envelope: JsonObject
     content: Content
+    version: int
     usable: bool
     acked: bool = False
     sent_on: list[str] = field(default_factory=list)

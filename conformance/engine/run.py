@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from conformance.catalogue import Catalogue, Level
 from conformance.engine.record import Breach, Record
 from conformance.engine.scenario import Scenario
-from conformance.engine.world import KilledHereError, Role, World
+from conformance.engine.world import NOWHERE, KilledHereError, KillPoint, Role, World
 from conformance.outcome import ApiError, DriverDiedError, DriverError, Outcome, SpecBrokenError, VectorError
 from conformance.system import System
 from conformance.vector import Case
@@ -30,7 +31,7 @@ class Finding:
     observed: str = ""
     clause: str = ""
     step: int = 0
-    kill_point: int = 0
+    kill_point: str = ""
     history: tuple[Record, ...] = ()
     stderr: str = ""
 
@@ -66,28 +67,40 @@ class Runner:
             return Finding(Outcome.NOT_RUN, f"the driver does not offer {', '.join(lacking)}")
         if case.swept:
             return self._sweep(case)
-        finding, _ = self._once(case, 0)
-        return finding
+        return self._once(case, NOWHERE)[0]
 
     def _sweep(self, case: Case) -> Finding:
-        """Kill the system at its first observation, at its second, and so on until the vector ends before that."""
-        for kill_point in range(1, MAX_KILL_POINTS + 1):
-            finding, reached = self._once(case, kill_point)
-            if finding.outcome is not Outcome.PASS:
-                return replace(finding, kill_point=kill_point)
-            if not reached:
-                return PASSED
-            self._ready()
-        return Finding(Outcome.ERROR, f"the vector has more than {MAX_KILL_POINTS} points to be killed at")
+        """Kill the system at each observation, and at each durable write where the driver can do that (CRS-006)."""
+        finding, lives = self._series(case, lambda number: (KillPoint(observation=number),))
+        life = 1
+        while "crash_at_write" in self._system.capabilities and finding.outcome is Outcome.PASS and life <= lives:
+            finding, lives = self._series(case, partial(_around_write, life))
+            life += 1
+        return finding
 
-    def _once(self, case: Case, kill_point: int) -> tuple[Finding, bool]:
-        """One run. Also returns whether the system was killed on the way."""
+    def _series(self, case: Case, points_at: Callable[[int], Sequence[KillPoint]]) -> tuple[Finding, int]:
+        """Kill at the first of a kind of points, at the second, and so on until the vector ends before that.
+
+        Also returns how often the system was opened in the vector's whole length.
+        """
+        for number in range(1, MAX_KILL_POINTS + 1):
+            for point in points_at(number):
+                self._ready()
+                finding, killed, lives = self._once(case, point)
+                if finding.outcome is not Outcome.PASS:
+                    return replace(finding, kill_point=str(point)), 0
+                if not killed:
+                    return PASSED, lives
+        return Finding(Outcome.ERROR, f"the vector has more than {MAX_KILL_POINTS} points to be killed at"), 0
+
+    def _once(self, case: Case, kill_point: KillPoint) -> tuple[Finding, bool, int]:
+        """One run. Also returns whether the sweep killed the system on the way, and how often it was opened."""
         with self._data_folder() as folder:
             world = self._role.make_world(case, self._system, folder, kill_point)
             finding, killed = self._judge(case, world, kill_point)
-            return self._leave(finding, world), killed
+            return self._leave(finding, world), killed, world.lives
 
-    def _judge(self, case: Case, world: World, kill_point: int) -> tuple[Finding, bool]:
+    def _judge(self, case: Case, world: World, kill_point: KillPoint) -> tuple[Finding, bool]:
         killed = False
         try:
             try:
@@ -101,13 +114,11 @@ class Runner:
         except SpecBrokenError as broken:
             return self._broken(broken, world, kill_point), killed
         except VectorError as error:
-            if killed or kill_point:
-                raise
             return self._found(world, Outcome.ERROR, f"the vector cannot be run: {error}"), killed
         except (DriverError, ApiError) as error:
             return self._found(world, Outcome.ERROR, str(error)), killed
 
-    def _broken(self, broken: SpecBrokenError, world: World, kill_point: int) -> Finding:
+    def _broken(self, broken: SpecBrokenError, world: World, kill_point: KillPoint) -> Finding:
         """The first thing that is wrong. A promise that does not hold says it better than a missing observation."""
         breach = next(iter(self._breaches(world)), None)
         clause = broken.clause or (breach.clause if breach else "")
@@ -185,6 +196,10 @@ class Runner:
             yield folder
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _around_write(life: int, write: int) -> tuple[KillPoint, KillPoint]:
+    return KillPoint(life=life, write=write, when="before"), KillPoint(life=life, write=write, when="after")
 
 
 def _shown(history: Sequence[Record]) -> tuple[Record, ...]:

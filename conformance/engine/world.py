@@ -39,6 +39,8 @@ class World(Protocol):
 
     epoch: int
     """When the run started, in Unix ms: the zero of the records' `at`."""
+    lives: int
+    """How often the system was opened on its data folder."""
 
     @property
     def now(self) -> int:
@@ -87,19 +89,44 @@ class World(Protocol):
 
 
 class KilledHereError(Exception):
-    """The crash sweep kills the system at this observation (CRS-006)."""
+    """The crash sweep kills the system here (CRS-006)."""
+
+
+@dataclass(frozen=True, slots=True)
+class KillPoint:
+    """Where a crash sweep kills the system: at an observation, or at a durable write of one of its lives.
+
+    All are counted from 1, and 0 means nowhere. `life` is which opening of the system's data folder it is, `write`
+    which durable write within it, `when` whether the system dies `before` or `after` that write.
+    """
+
+    observation: int = 0
+    life: int = 0
+    write: int = 0
+    when: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.observation or self.write)
+
+    def __str__(self) -> str:
+        if self.write:
+            return f"{self.when} durable write {self.write} of its life {self.life}"
+        return f"at observation {self.observation}" if self.observation else ""
+
+
+NOWHERE = KillPoint()
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
     """A role that a system can be judged in.
 
-    `make_world` gets the case, the system, its data folder and the number of the observation at which the system is
-    to be killed; 0 for a run as the vector says.
+    `make_world` gets the case, the system, its data folder and where the system is to be killed; `NOWHERE` for a run
+    as the vector says.
     """
 
     name: str
     spec: str
     schemas: tuple[str, ...]
-    make_world: Callable[[Case, System, str, int], World]
+    make_world: Callable[[Case, System, str, KillPoint], World]
     swept: bool
