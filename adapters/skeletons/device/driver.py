@@ -175,7 +175,8 @@ class Driver:
 
     def handle(self, message: Params) -> None:
         if "method" not in message:
-            waiting.pop(message["id"], lambda answer: None)(message["result"])
+            if message["id"] in waiting:
+                waiting.pop(message["id"])(message["result"])
             return
         call = self.calls.get(message["method"])
         if call is None:
