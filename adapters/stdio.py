@@ -53,6 +53,6 @@ def _write(out: BinaryIO, messages: Sequence[JsonObject], encode: Callable[[Json
 def _answers(driver: Driver, line: bytes) -> list[JsonObject]:
     try:
         message = DECODE(line.decode("utf-8"))
-    except ValueError:
+    except (ValueError, RecursionError):
         return [NOT_A_MESSAGE]
     return driver.handle(message) if isinstance(message, dict) else [NOT_A_MESSAGE]

@@ -47,13 +47,13 @@ class Adapter:
         if self.driver == "in_process":
             return InProcessLink(self._factory()(role, self.member))
         words = {"{python}": sys.executable, "{role}": role}
-        return ProcessLink([words.get(part, part) for part in self.command], self.folder)
+        return ProcessLink([words.get(part, part) for part in self.command], self.folder, self.timeouts.reply)
 
     def _factory(self) -> Factory:
         module, _, name = self.factory.partition(":")
         try:
             found: Factory = getattr(importlib.import_module(module), name)
-        except (ImportError, AttributeError) as error:
+        except Exception as error:  # noqa: BLE001 - whatever a module does when it is imported
             raise AdapterError(
                 f"the factory {self.factory!r} of adapter {self.name} cannot be imported: {error}; "
                 "`factory` names a module and a function in it, as module:function"
@@ -168,8 +168,13 @@ def _family_member(word: str, folder: Path) -> Adapter | None:
         roles = members(adapter).get(member)
         if roles is not None:
             return Adapter(
-                name=word, roles=roles, driver=adapter.driver, folder=adapter.folder,
-                factory=adapter.factory, member=member, timeouts=adapter.timeouts,
+                name=word,
+                roles=roles,
+                driver=adapter.driver,
+                folder=adapter.folder,
+                factory=adapter.factory,
+                member=member,
+                timeouts=adapter.timeouts,
             )
     return None
 
@@ -205,7 +210,7 @@ def _roles(value: Value) -> tuple[str, ...]:
 
 def _timeouts(fields: Mapping[str, Value]) -> Timeouts:
     default = Timeouts()
-    return Timeouts(_seconds(fields, "reply", default.reply), _seconds(fields, "start", default.start))
+    return Timeouts(**{name: _seconds(fields, name, getattr(default, name)) for name in ("reply", "start", "case")})
 
 
 def _seconds(fields: Mapping[str, Value], name: str, default: float) -> float:

@@ -27,6 +27,15 @@ def is_response(message: JsonObject) -> bool:
     return "method" not in message
 
 
+def name(message: Json) -> str:
+    """What to call a message in a sentence: its method, or which request it answers."""
+    if not isinstance(message, dict):
+        return _kind(message)
+    if isinstance(message.get("method"), str):
+        return str(message["method"])
+    return f"an answer to request {message.get('id')}"
+
+
 def check_envelope(message: Json) -> JsonObject:
     """Return the message if it is a JSON-RPC 2.0 request, notification or response; raise DriverError if not."""
     if not isinstance(message, dict):

@@ -14,6 +14,8 @@ from jsonschema.exceptions import ValidationError, best_match
 from conformance.data_files import vectors_root
 from reference_impl.wire.json_types import Json, JsonObject
 
+LONGEST = 300
+
 
 class Schema:
     """One schema. `holds` is on the path of every message, so the compiled validator answers it."""
@@ -28,12 +30,19 @@ class Schema:
     def explain(self, value: Json) -> str:
         """Say in one sentence which field is wrong and why; empty if nothing is."""
         error = best_match(self._slow.iter_errors(value))
-        return "" if error is None else sentence(error)
+        if error is not None:
+            return sentence(error)
+        told = next(iter(self._fast.iter_errors(value)), None)
+        return "" if told is None else _cut(told.message)
 
 
 def sentence(error: ValidationError) -> str:
     where = ".".join(str(part) for part in error.absolute_path)
-    return f"{where}: {error.message}" if where else str(error.message)
+    return f"{where}: {_cut(error.message)}" if where else _cut(error.message)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
 @cache

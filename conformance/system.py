@@ -9,7 +9,7 @@ from typing import Protocol
 
 from conformance import messages
 from conformance.drivers.link import Link, Silence
-from conformance.outcome import ApiError, DriverError, SpecBrokenError
+from conformance.outcome import ApiError, DriverDiedError, DriverError, SpecBrokenError
 from conformance.schema import Schema
 from reference_impl.wire.json_types import Json, JsonObject
 
@@ -18,14 +18,19 @@ UNKNOWN_METHOD = "conformance.no_such_method"
 QUIET_SECONDS = 0.2
 MAX_ROUNDS = 20_000
 """How often one settle may find new things happening. Worlds detect a hot loop long before; this ends the rest."""
+MAX_MESSAGES = 100_000
+"""So many messages may come while the kit waits for one answer; the largest burst of the spec stays below."""
+SILENCE_FACTOR = 10
+"""A driver without `settle` may go on for so many reply timeouts until it is quiet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """In seconds of real time: for an answer, and for the start of a driver up to its answer to `initialize`."""
+    """In seconds of real time: for an answer, for a start up to the answer to `initialize`, and for a whole case."""
 
     reply: float = 5.0
     start: float = 30.0
+    case: float = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +82,13 @@ class _Nobody:
         raise DriverError(f"the driver sent {call.method} outside a vector; after `reset` it must be silent")
 
 
+class _Leaving:
+    """Listens while a vector ends: what crosses the `reset` on its way concerns nobody any more."""
+
+    def receive(self, call: Call) -> None:
+        pass
+
+
 class System:
     """One driver, started when first needed and kept while it behaves."""
 
@@ -88,22 +100,28 @@ class System:
         self._listener: Listener = _Nobody()
         self._next_number = 1
         self._waiting: dict[int, _Waiting] = {}
-        self._asked: set[int] = set()
+        self._used_ids: set[int] = set()
         self._answers_sent = 0
+        self._at_rest = False
+        self._case_ends = float("inf")
+        self._last_case = ""
         self._greeting: Greeting | None = None
         self._probed = False
         self.running = False
+        self.ending = ""
+        """How the driver ended when it did so by itself, and what it was doing."""
 
     # -- life ---------------------------------------------------------------------------------------------------
 
     def start(self) -> Greeting:
         """Start the driver and shake hands. Raises DriverError with what is wrong and what to do."""
         self._forget_calls()
+        self.ending = ""
         self._link.start()
         self.running = True
         try:
             greeting = self._shake_hands()
-        except (DriverError, ApiError):
+        except DriverError:
             self.kill()
             raise
         self._greeting = greeting
@@ -119,8 +137,41 @@ class System:
         self.running = False
         self._forget_calls()
 
-    def listen(self, listener: Listener | None) -> None:
-        self._listener = listener or _Nobody()
+    def listen(self, listener: Listener) -> None:
+        self._listener = listener
+
+    def begin_case(self, name: str) -> None:
+        """Give a case its time, on a driver that was silent since the case before. Raises DriverError if not."""
+        before, self._last_case = self._last_case, name
+        self._case_ends = time.monotonic() + self._timeouts.case
+        if not self.running:
+            return
+        try:
+            said = self._unasked()
+        except DriverDiedError as error:
+            raise DriverError(
+                f"{error}, after it had answered the `reset` that ended {before}; "
+                "a driver must go on and serve the next `open`"
+            ) from None
+        if said:
+            raise DriverError(
+                f"the driver sent {said} after it had answered the `reset` that ended {before}; "
+                "forget everything at `reset`, and be silent until the next `open`"
+            )
+
+    def reset(self) -> None:
+        """End a case. Raises DriverError if the driver cannot, or goes on as if nothing had ended."""
+        self._before_speaking()
+        self._listener = _Leaving()
+        self._own_call("reset", {})
+        self._waiting.clear()
+        self._listener = _Nobody()
+        said = self._unasked()
+        if said:
+            raise DriverError(
+                f"the driver sent {said} after its answer to `reset`; "
+                "forget everything at `reset`, and be silent until the next `open`"
+            )
 
     @property
     def capabilities(self) -> frozenset[str]:
@@ -148,6 +199,7 @@ class System:
     def post(self, method: str, params: JsonObject, then: Answered | None = None) -> int:
         """Send a call without waiting. `then` gets the result when it comes; errors of the API are not expected."""
         self._check(f"{method}.params", params, f"the kit's own {method}")
+        self._before_speaking()
         number = self._next_number
         self._next_number += 1
         self._waiting[number] = _Waiting(method, then)
@@ -156,30 +208,36 @@ class System:
 
     def notify(self, method: str, params: JsonObject) -> None:
         self._check(f"{method}.params", params, f"the kit's own {method}")
+        self._before_speaking()
         self._link.send(messages.notification(method, params))
 
     def answer(self, call_number: int, method: str, result: JsonObject) -> None:
         """Answer a request of the driver."""
         self._check(f"{method}.result", result, f"the kit's own answer to {method}")
-        self._asked.discard(call_number)
+        self._before_speaking()
         self._answers_sent += 1
         self._link.send(messages.response(call_number, result))
 
     def settle(self) -> int | None:
-        """Wait until the system is quiet. Returns the time of its next timer in Unix ms, or None."""
+        """Wait until the system is quiet. Returns the time of its next timer in Unix ms, or None.
+
+        The timer of a driver whose clock is not the kit's says nothing here, and is None.
+        """
         if "settle" not in self.capabilities:
             self._wait_for_silence()
             return None
+        has_clock = "clock" in self.capabilities
         for _ in range(MAX_ROUNDS):
             answers = self._answers_sent
-            result = self.call("settle", {})
+            result = self._own_call("settle", {})
             if answers == self._answers_sent:
-                return _timer(result)
+                self._at_rest = has_clock
+                return _timer(result) if has_clock else None
         raise SpecBrokenError("the system never comes to rest: it goes on although no time passes")
 
     def advance(self, now: int) -> int | None:
         """Set the clock to `now` (Unix ms). Returns the time of the next timer."""
-        return _timer(self.call("clock.advance", {"now": now}))
+        return _timer(self._own_call("clock.advance", {"now": now}))
 
     # -- inside -------------------------------------------------------------------------------------------------
 
@@ -190,8 +248,12 @@ class System:
             "envelopes": "plain",
             "wire": "draft-1",
         }
-        result = self._await(self.post("initialize", hello), self._timeouts.start)
-        greeting = self._checked_greeting(result)
+        answer = self._collect(self.post("initialize", hello), self._timeouts.start)
+        _check_version(answer)
+        try:
+            greeting = self._checked_greeting(self._result("initialize", answer))
+        except ApiError as error:
+            raise _no_api_call("initialize", error) from None
         if not self._probed:
             self._probe()
             self._probed = True
@@ -200,11 +262,6 @@ class System:
     def _checked_greeting(self, result: JsonObject) -> Greeting:
         if result["role"] != self.role:
             raise WrongRoleError(str(result["role"]), self.role)
-        if result["protocol_version"] != PROTOCOL_VERSION:
-            raise DriverError(
-                f"the driver speaks protocol version {result['protocol_version']}, "
-                f"this kit speaks {PROTOCOL_VERSION}; see adapters/PROTOCOL.md"
-            )
         names = result["capabilities"]
         listed = frozenset(str(name) for name in names) if isinstance(names, list) else frozenset[str]()
         return Greeting(str(result["name"]), str(result["version"]), listed)
@@ -220,8 +277,16 @@ class System:
         if not isinstance(error, Mapping) or error.get("code") != messages.METHOD_NOT_FOUND:
             raise DriverError(
                 f"the driver answered the unknown method {UNKNOWN_METHOD} with something else than JSON-RPC error "
-                f"{messages.METHOD_NOT_FOUND}: a driver that says yes to everything proves nothing"
+                f"{messages.METHOD_NOT_FOUND}: a driver that says yes to everything proves nothing; "
+                "answer so whatever method you do not know"
             )
+
+    def _own_call(self, method: str, params: JsonObject) -> JsonObject:
+        """A call that is the driver's own affair and no part of any API."""
+        try:
+            return self.call(method, params)
+        except ApiError as error:
+            raise _no_api_call(method, error) from None
 
     def _await(self, number: int, seconds: float) -> JsonObject:
         method = self._waiting[number].method
@@ -231,19 +296,59 @@ class System:
         """Serve the driver until the answer to this call is there."""
         waiting = self._waiting[number]
         deadline = time.monotonic() + seconds
+        received = 0
         while waiting.answer is None:
-            left = deadline - time.monotonic()
-            try:
-                if left <= 0:
-                    raise Silence
-                self._serve(self._link.receive(left))
-            except Silence:
+            self._serve(self._next_message(waiting.method, deadline, seconds))
+            received += 1
+            if received > MAX_MESSAGES:
                 raise DriverError(
-                    f"the driver did not answer {waiting.method} within {seconds:g} s; "
-                    "answer it, or raise `timeouts` in the manifest"
-                ) from None
-        del self._waiting[number]
+                    f"the driver sent more than {MAX_MESSAGES} messages instead of its answer to {waiting.method}; "
+                    "it must come to an end and answer"
+                )
+        self._waiting.pop(number, None)
         return waiting.answer
+
+    def _next_message(self, method: str, deadline: float, seconds: float) -> Json:
+        now = time.monotonic()
+        if now >= self._case_ends:
+            raise DriverError(
+                f"the case took longer than {self._timeouts.case:g} s, and was given up when the kit waited for the "
+                f"answer to {method}; find out what goes on for so long, or raise `timeouts.case` in the manifest"
+            )
+        try:
+            if now >= deadline:
+                raise Silence
+            return self._link.receive(min(deadline, self._case_ends) - now)
+        except Silence:
+            raise DriverError(
+                f"the driver did not answer {method} within {seconds:g} s; "
+                "answer it, or raise `timeouts` in the manifest"
+            ) from None
+        except DriverDiedError as error:
+            self.ending = f"{error} instead of answering {method}, and nobody had asked it to end"
+            raise
+
+    def _before_speaking(self) -> None:
+        """A system that said it was quiet, and whose clock is the kit's, says nothing until it is spoken to."""
+        if not self._at_rest:
+            return
+        self._at_rest = False
+        try:
+            said = self._unasked()
+        except DriverDiedError:
+            return  # whoever waits for the next answer finds out, and knows whether it was to be expected
+        if said:
+            raise DriverError(
+                f"the driver sent {said} after its answer to `settle`, and nothing had happened since; "
+                "answer `settle` when everything is done and written"
+            )
+
+    def _unasked(self) -> str:
+        """What the driver sent although it is not its turn; empty if nothing."""
+        try:
+            return messages.name(self._link.receive(0))
+        except Silence:
+            return ""
 
     def _serve(self, raw: Json) -> None:
         message = messages.check_envelope(raw)
@@ -258,7 +363,7 @@ class System:
         if waiting is None or waiting.answer is not None:
             raise DriverError(
                 f"the driver answered request {number}, which waits for no answer: "
-                "each request is answered once, with its own id"
+                "answer each request once, with its own id"
             )
         waiting.answer = message
         if waiting.then is not None and isinstance(number, int):
@@ -291,16 +396,22 @@ class System:
         params = message.get("params", {})
         number = message.get("id")
         if f"{method}.params" not in self._schemas:
-            raise DriverError(f"the driver sent {method!r}, which is no message of the driver protocol")
+            raise DriverError(
+                f"the driver sent {method!r}, which is no message of the driver protocol for the role {self.role}; "
+                "adapters/PROTOCOL.md lists them"
+            )
         self._check(f"{method}.params", params, f"the driver's {method}")
         is_request = f"{method}.result" in self._schemas
         if is_request != isinstance(number, int):
             kind = "a request, with an id" if is_request else "a notification, without an id"
             raise DriverError(f"the driver sent {method} in the wrong form: it must be {kind}")
         if isinstance(number, int):
-            if number in self._asked:
-                raise DriverError(f"the driver used the id {number} for two requests that both wait")
-            self._asked.add(number)
+            if number in self._used_ids:
+                raise DriverError(
+                    f"the driver used the id {number} for a second request, {method}; "
+                    "number your requests, and use no id twice within one process"
+                )
+            self._used_ids.add(number)
         if isinstance(params, dict):
             self._listener.receive(Call(method, params, number if isinstance(number, int) else None))
 
@@ -309,19 +420,48 @@ class System:
         if schema is None:
             raise DriverError(f"{whose} is no message of the driver protocol")
         if not schema.holds(value):
-            raise DriverError(f"{whose} does not fit the protocol: {schema.explain(value)}")
+            raise DriverError(f"{whose} does not fit the protocol: {schema.explain(value)}; see adapters/PROTOCOL.md")
 
     def _wait_for_silence(self) -> None:
-        for _ in range(MAX_ROUNDS):
+        seconds = SILENCE_FACTOR * self._timeouts.reply
+        deadline = time.monotonic() + seconds
+        for _ in range(MAX_MESSAGES):
             try:
                 self._serve(self._link.receive(QUIET_SECONDS))
             except Silence:
                 return
+            except DriverDiedError as error:
+                self.ending = f"{error} while the kit waited for it to be quiet, and nobody had asked it to end"
+                raise
+            if time.monotonic() >= deadline:
+                raise DriverError(
+                    f"the driver was not quiet for {QUIET_SECONDS:g} s within {seconds:g} s; "
+                    "offer the capability `settle` if your system does not become quiet by itself"
+                )
         raise SpecBrokenError("the system never comes to rest: it goes on although nothing was asked")
 
     def _forget_calls(self) -> None:
         self._waiting.clear()
-        self._asked.clear()
+        self._used_ids.clear()
+        self._at_rest = False
+        self._listener = _Nobody()
+
+
+def _check_version(answer: JsonObject) -> None:
+    result = answer.get("result")
+    spoken = result.get("protocol_version", PROTOCOL_VERSION) if isinstance(result, Mapping) else PROTOCOL_VERSION
+    if spoken != PROTOCOL_VERSION:
+        raise DriverError(
+            f"the driver speaks protocol version {spoken}, this kit speaks {PROTOCOL_VERSION}; "
+            "see adapters/PROTOCOL.md, or take the release of the kit that speaks the driver's"
+        )
+
+
+def _no_api_call(method: str, error: ApiError) -> DriverError:
+    return DriverError(
+        f"the driver answered {method} with the API error {error}; {method} is no call of your implementation's API, "
+        "and must succeed"
+    )
 
 
 def _timer(result: JsonObject) -> int | None:

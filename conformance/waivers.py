@@ -82,5 +82,6 @@ def _waiver(
         kind = "vector" if waiver.vector else "clause"
         raise YamlError(path, line, f"there is no {kind} {waiver.subject}. {nearest(waiver.subject, names)}".rstrip())
     if expires < today:
-        raise YamlError(path, line, f"the waiver of {waiver.subject} expired on {expires}; mend the failure or renew it.")
+        reason = f"the waiver of {waiver.subject} expired on {expires}; mend the failure or renew it."
+        raise YamlError(path, line, reason)
     return waiver

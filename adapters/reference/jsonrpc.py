@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Mapping
 
 from reference_impl.wire.json_types import Json, JsonObject
@@ -63,5 +62,5 @@ def fields(params: Params, name: str) -> Params:
 def base64_bytes(params: Params, name: str) -> bytes:
     try:
         return base64.b64decode(text(params, name), validate=True)
-    except binascii.Error:
+    except ValueError:  # binascii.Error is one, and so is what text beyond ASCII raises
         raise InvalidParamsError(f"{name} is not standard base64 with padding.") from None

@@ -6,11 +6,13 @@ import contextlib
 import ctypes
 import json
 import os
+import re
 import select
 import signal
 import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO
@@ -20,37 +22,44 @@ from conformance.outcome import DriverDiedError, DriverError
 from reference_impl.wire.json_types import Json, JsonObject
 
 MAX_LINE = 16 * 1024 * 1024
+MAX_BACKLOG = 64 * 1024 * 1024
+MAX_DEPTH = 64
 STDERR_KEPT = 16 * 1024
 READ_SIZE = 256 * 1024
+PIPE_READS = 8
 WRITE_SECONDS = 10.0
-GONE_SECONDS = 10.0
+GONE_SECONDS = 2.0
+"""How long a driver may take to end once it has closed a pipe."""
+WATCH_SECONDS = 0.1
+"""How often a silent driver is looked after: one that ended may leave its pipes open with a process of its own."""
 PR_SET_PDEATHSIG = 1
-# Made once: json.dumps and json.loads would make them anew for each message.
-_encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
-_decode = json.JSONDecoder().decode
 
 
 class ProcessLink:
-    """Runs `command` in `folder`. Its process group ends with it, and on Linux also when this process is killed."""
+    """Runs `command` in `folder`. Its process group ends with it, and on Linux also when this process is killed.
+
+    `write_seconds`: how long one message may wait for a driver that does not read.
+    """
 
     serves_many_cases = True
 
-    def __init__(self, command: Sequence[str], folder: Path) -> None:
+    def __init__(self, command: Sequence[str], folder: Path, write_seconds: float = WRITE_SECONDS) -> None:
         self._command = list(command)
         self._folder = folder
+        self._write_seconds = write_seconds
         self._process: subprocess.Popen[bytes] | None = None
         self._poll = select.poll()
         self._incoming = bytearray()
         self._searched = 0
-        self._lines: list[bytes] = []
+        self._lines: deque[bytes] = deque()
+        self._backlog = 0
         self._stderr = bytearray()
+        self._stdout_ended = False
+        self._stdin_closed = False
 
     def start(self) -> None:
         self.kill()
-        self._incoming.clear()
-        self._searched = 0
-        self._lines.clear()
-        self._stderr.clear()
+        self._forget()
         try:
             self._process = subprocess.Popen(  # noqa: S603 - an argument list from the manifest, never a shell
                 self._command,
@@ -67,7 +76,7 @@ class ProcessLink:
                 f"the command {self._command[0]!r} cannot be started: {error.strerror or error}; "
                 "give the path of an executable file in the manifest's `command`"
             ) from None
-        except subprocess.SubprocessError as error:
+        except (subprocess.SubprocessError, ValueError) as error:
             raise DriverError(f"the command {self._command[0]!r} cannot be started: {error}") from None
         for pipe in (self._stdin, self._stdout, self._errors):
             os.set_blocking(pipe.fileno(), False)
@@ -76,30 +85,37 @@ class ProcessLink:
         self._poll.register(self._errors.fileno(), select.POLLIN)
 
     def send(self, message: JsonObject) -> None:
-        data = memoryview(_encode(message).encode("ascii") + b"\n")
-        deadline = time.monotonic() + WRITE_SECONDS
-        while data:
+        """Hand one message to the driver. To one that is gone nothing is said: what it wrote before is read first."""
+        data = memoryview(json.dumps(message, separators=(",", ":")).encode("utf-8") + b"\n")
+        deadline = time.monotonic() + self._write_seconds
+        while data and not self._stdin_closed:
             try:
                 data = data[os.write(self._stdin.fileno(), data) :]
             except BlockingIOError:
                 self._wait_until_writable(deadline)
             except BrokenPipeError:
-                return  # it ended; `receive` gives its last lines first, and then says so
+                self._stdin_closed = True
 
     def receive(self, seconds: float) -> Json:
         deadline = time.monotonic() + seconds
         while not self._lines:
-            if not self._read(max(0.0, deadline - time.monotonic())):
-                raise Silence
-        return _parse(self._lines.pop(0))
+            if self._stdout_ended:
+                raise DriverDiedError(self._how_it_ended("stdout"))
+            if self._stdin_closed and not self._read(GONE_SECONDS):
+                raise DriverDiedError(self._how_it_ended("stdin"))
+            self._read_or_notice_end(deadline)
+        line = self._lines.popleft()
+        self._backlog -= len(line)
+        return _parse(line)
 
     def kill(self) -> None:
         process, self._process = self._process, None
         if process is None:
             return
-        with contextlib.suppress(ProcessLookupError):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(GONE_SECONDS)
         self._drain_stderr(process)
         for pipe in (process.stdin, process.stdout, process.stderr):
             if pipe is not None:
@@ -130,6 +146,26 @@ class ProcessLink:
     def _errors(self) -> IO[bytes]:
         return _pipe(self._running.stderr)
 
+    def _forget(self) -> None:
+        self._incoming.clear()
+        self._searched = 0
+        self._lines.clear()
+        self._backlog = 0
+        self._stderr.clear()
+        self._stdout_ended = self._stdin_closed = False
+
+    def _read_or_notice_end(self, deadline: float) -> None:
+        """Read what comes next. Raises Silence at the deadline, however much is written that is no message."""
+        left = deadline - time.monotonic()
+        if self._read(max(0.0, min(left, WATCH_SECONDS))):
+            if left <= 0 and not self._lines:
+                raise Silence
+            return
+        if self._running.poll() is not None and not self._read(0):
+            self._stdout_ended = True
+        elif left <= 0:
+            raise Silence
+
     def _read(self, seconds: float) -> bool:
         """Read what is there, waiting at most `seconds` for it. False if nothing came."""
         ready = self._poll.poll(seconds * 1000)
@@ -146,7 +182,8 @@ class ProcessLink:
     def _read_stdout(self, descriptor: int) -> None:
         data = os.read(descriptor, READ_SIZE)
         if not data:
-            raise DriverDiedError(self._how_it_ended())
+            self._poll.unregister(descriptor)
+            self._stdout_ended = True
         self._incoming += data
         end = self._incoming.rfind(b"\n", self._searched)
         if end < 0:
@@ -158,6 +195,7 @@ class ProcessLink:
                 )
             return
         self._lines.extend(bytes(self._incoming[:end]).split(b"\n"))
+        self._backlog += end
         del self._incoming[: end + 1]
         self._searched = 0
 
@@ -172,8 +210,9 @@ class ProcessLink:
         if process.stderr is None:
             return
         with contextlib.suppress(BlockingIOError):
-            while data := os.read(process.stderr.fileno(), READ_SIZE):
-                self._stderr += data
+            # At most what a pipe can hold: a process that escaped the group could go on writing for ever.
+            for _ in range(PIPE_READS):
+                self._stderr += os.read(process.stderr.fileno(), READ_SIZE)
                 del self._stderr[:-STDERR_KEPT]
 
     def _wait_until_writable(self, deadline: float) -> None:
@@ -182,20 +221,32 @@ class ProcessLink:
         writable.register(self._stdin.fileno(), select.POLLOUT)
         while not writable.poll(10):
             self._read(0)
+            if self._backlog > MAX_BACKLOG:
+                raise DriverError(
+                    f"the driver wrote {MAX_BACKLOG // 1024 // 1024} MiB to stdout without reading its stdin; "
+                    "a driver must go on reading while it writes"
+                )
             if time.monotonic() > deadline:
                 raise DriverError(
-                    f"the driver does not read its stdin: a message waited for {WRITE_SECONDS:.0f} s; "
+                    f"the driver does not read its stdin: a message waited for {self._write_seconds:g} s; "
                     "a driver must go on reading while it waits for answers"
                 )
 
-    def _how_it_ended(self) -> str:
+    def _how_it_ended(self, closed: str) -> str:
         try:
             status = self._running.wait(GONE_SECONDS)
         except subprocess.TimeoutExpired:
-            return "the driver closed its stdout and goes on running; stdout must stay open until stdin ends"
+            return (
+                f"the driver closed its {closed} and goes on running; keep both pipes open until stdin ends, then exit"
+            )
         if status < 0:
-            return f"the driver was ended by signal {signal.Signals(-status).name}"
+            return f"the driver was ended by signal {_signal_name(-status)}"
         return f"the driver exited with status {status}"
+
+
+def _signal_name(number: int) -> str:
+    known = {each.value: each.name for each in signal.Signals}
+    return known.get(number, str(number))
 
 
 def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
@@ -205,14 +256,70 @@ def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
 
 
 def _parse(line: bytes) -> Json:
+    """Read one line strictly: what readers of JSON disagree about is refused, with a sentence that says what it is."""
     try:
-        message: Json = _decode(line.decode("utf-8"))
-    except (ValueError, RecursionError):
-        shown = line[:120].decode("utf-8", "backslashreplace")
-        raise DriverError(
-            f"the driver wrote a line to stdout that is not JSON: {shown!r}; log to stderr instead"
-        ) from None
+        text = line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise _no_message(line, f"is not UTF-8 at byte {error.start + 1}") from None
+    if text.count("{") + text.count("[") > MAX_DEPTH and _depth(text) > MAX_DEPTH:
+        raise _no_message(line, f"nests deeper than {MAX_DEPTH} levels")
+    try:
+        message: Json = _DECODER.decode(text)
+    except _AmbiguousError as error:
+        raise _no_message(line, str(error)) from None
+    except ValueError:
+        raise _no_message(line, "is not JSON") from None
+    if "\\ud" in text.lower() and not _is_encodable(message):
+        raise _no_message(line, "holds half of a surrogate pair")
     return message
+
+
+def _no_message(line: bytes, what: str) -> DriverError:
+    shown = line[:120].decode("utf-8", "backslashreplace")
+    return DriverError(
+        f"the driver wrote a line to stdout that {what}: {shown!r}; "
+        "write one JSON message a line there, and log to stderr"
+    )
+
+
+class _AmbiguousError(ValueError):
+    """JSON that two readers may read differently."""
+
+
+def _object(pairs: list[tuple[str, Json]]) -> JsonObject:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise _AmbiguousError(f"has the field {twice!r} twice in one object")
+    return fields
+
+
+def _no_number(word: str) -> Json:
+    raise _AmbiguousError(f"holds {word}, which is no JSON number")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_no_number)
+_TEXTS = re.compile(r'"(?:[^"\\]|\\.)*"')
+
+
+def _depth(text: str) -> int:
+    depth = deepest = 0
+    for character in _TEXTS.sub("", text):
+        if character in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif character in "]}":
+            depth -= 1
+    return deepest
+
+
+def _is_encodable(message: Json) -> bool:
+    try:
+        json.dumps(message, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _die_with_parent() -> Callable[[], None] | None:
@@ -220,8 +327,11 @@ def _die_with_parent() -> Callable[[], None] | None:
     if not sys.platform.startswith("linux"):
         return None
     prctl = ctypes.CDLL(None, use_errno=True).prctl
+    kit = os.getpid()
 
     def set_death_signal() -> None:
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != kit:  # it was killed before the kernel knew what to do then
+            os._exit(1)
 
     return set_death_signal

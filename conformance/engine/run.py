@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import shutil
 import tempfile
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
 from conformance.catalogue import Catalogue, Level
 from conformance.engine.record import Breach, Record
@@ -19,6 +21,8 @@ from conformance.vector import Case
 
 MAX_KILL_POINTS = 400
 HISTORY_SHOWN = 400
+MAX_FAILED_STARTS = 3
+"""A driver that did not start so often in a row is not tried again: each try may take the whole start timeout."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +50,14 @@ class Runner:
         self._role = role
         self._system = system
         self._catalogue = catalogue
+        self._failed_starts = 0
 
     def run(self, case: Case) -> Finding:
         """Run a case. A fault of the driver is blamed on this case, and the next one gets a new driver."""
-        finding = self._run(case)
+        try:
+            finding = self._run(case)
+        except Exception as error:  # noqa: BLE001 - the run goes on whatever the kit did not foresee
+            finding = self._blame(Outcome.ERROR, _kit_failed(error))
         if finding.outcome is Outcome.FAIL and self._is_advice(finding.clause or case.clauses[0]):
             finding = replace(finding, outcome=Outcome.WARN)
         return finding
@@ -58,16 +66,22 @@ class Runner:
         self._system.stop()
 
     def _run(self, case: Case) -> Finding:
+        if self._failed_starts >= MAX_FAILED_STARTS:
+            return Finding(
+                Outcome.ERROR,
+                f"not tried: the driver could not be started {MAX_FAILED_STARTS} times in a row; see the cases before",
+            )
         try:
+            self._system.begin_case(case.id)
             self._ready()
+            lacking = [name for name in case.requires if name not in self._system.capabilities]
+            if lacking:
+                return Finding(Outcome.NOT_RUN, f"the driver does not offer {', '.join(lacking)}")
+            if case.swept:
+                return self._sweep(case)
+            return self._once(case, NOWHERE)[0]
         except DriverError as error:
             return self._blame(Outcome.ERROR, str(error))
-        lacking = [name for name in case.requires if name not in self._system.capabilities]
-        if lacking:
-            return Finding(Outcome.NOT_RUN, f"the driver does not offer {', '.join(lacking)}")
-        if case.swept:
-            return self._sweep(case)
-        return self._once(case, NOWHERE)[0]
 
     def _sweep(self, case: Case) -> Finding:
         """Kill the system at each observation, and at each durable write where the driver can do that (CRS-006)."""
@@ -113,10 +127,19 @@ class Runner:
             return self._promises(world), killed
         except SpecBrokenError as broken:
             return self._broken(broken, world, kill_point), killed
-        except VectorError as error:
-            return self._found(world, Outcome.ERROR, f"the vector cannot be run: {error}"), killed
-        except (DriverError, ApiError) as error:
-            return self._found(world, Outcome.ERROR, str(error)), killed
+        except Exception as error:  # noqa: BLE001 - here with the history so far, which the outer net does not know
+            return self._found(world, Outcome.ERROR, self._error_words(error)), killed
+
+    def _error_words(self, error: Exception) -> str:
+        if isinstance(error, DriverDiedError):
+            return self._system.ending or str(error)
+        if isinstance(error, DriverError):
+            return str(error)
+        if isinstance(error, VectorError):
+            return f"the vector cannot be run: {error}"
+        if isinstance(error, ApiError):
+            return f"the driver answered with the API error {error} where the API has none"
+        return _kit_failed(error)
 
     def _broken(self, broken: SpecBrokenError, world: World, kill_point: KillPoint) -> Finding:
         """The first thing that is wrong. A promise that does not hold says it better than a missing observation."""
@@ -151,8 +174,15 @@ class Runner:
         return Finding(outcome, reason, step=world.step, history=_shown(world.history))
 
     def _blame(self, outcome: Outcome, reason: str) -> Finding:
-        self._system.kill()
+        self._drop()
         return Finding(outcome, reason, stderr=self._system.last_words())
+
+    def _drop(self) -> None:
+        """End the driver. One that lives in this process also loses its disk, as a program loses its data folder."""
+        if self._system.serves_many_cases:
+            self._system.kill()
+        else:
+            self._system.stop()
 
     def _is_advice(self, clause: str) -> bool:
         known = self._catalogue.clauses.get(clause)
@@ -163,8 +193,11 @@ class Runner:
         return known.text if known is not None else ""
 
     def _ready(self) -> None:
-        if not self._system.running:
-            self._system.start()
+        if self._system.running:
+            return
+        self._failed_starts += 1
+        self._system.start()
+        self._failed_starts = 0
 
     def _leave(self, finding: Finding, world: World) -> Finding:
         """Clear up behind a run. A driver that failed, or that cannot even reset, does not get the next case."""
@@ -174,11 +207,11 @@ class Runner:
             return replace(finding, stderr=words) if words else finding
         if finding.outcome is Outcome.PASS and self._system.running:
             try:
-                self._system.call("reset", {})
-            except (DriverError, DriverDiedError, ApiError, SpecBrokenError) as error:
-                finding = self._found(world, Outcome.ERROR, f"after the vector: {error}")
+                self._system.reset()
+            except DriverError as error:
+                reason = self._system.ending or str(error)
+                finding = self._found(world, Outcome.ERROR, f"after the vector: {reason}")
             else:
-                self._system.listen(None)
                 return finding
         self._system.kill()
         if finding.outcome is Outcome.PASS:
@@ -194,6 +227,9 @@ class Runner:
         folder = tempfile.mkdtemp(prefix="conformance-")
         try:
             yield folder
+        except BaseException:
+            self._system.kill()  # before the folder goes, so that nothing is written into it again
+            raise
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -205,3 +241,13 @@ def _around_write(life: int, write: int) -> tuple[KillPoint, KillPoint]:
 def _shown(history: Sequence[Record]) -> tuple[Record, ...]:
     """The end of a long history: what broke is there."""
     return tuple(history[-HISTORY_SHOWN:])
+
+
+def _kit_failed(error: Exception) -> str:
+    """A fault of the kit itself, in one sentence that finds its place."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(place.filename).name}:{place.lineno}"
+    return (
+        f"the kit itself failed here, which says nothing about the system: {type(error).__name__} at {where}: {error}; "
+        "please report it, with the vector and the exchange"
+    )

@@ -45,7 +45,7 @@ class Scenario:
         """Raises SpecBrokenError for the first thing that is wrong, and what a driver or vector error raises."""
         world = self._world
         world.set_up()
-        world.settle()
+        self._rest()
         for stimulus, expectations in _groups(self._case.steps):
             if stimulus is not None:
                 self._act(stimulus)
@@ -68,7 +68,18 @@ class Scenario:
             act(Argument(step.argument))
         except DriverDiedError:
             world.died()
-        world.settle()
+        self._rest()
+
+    def _rest(self) -> int | None:
+        """Let the system come to rest. A timer that is due and did not fire breaks the protocol's promise of time."""
+        timer = self._world.settle()
+        if timer is not None and timer <= self._world.now:
+            raise SpecBrokenError(
+                "a timer is due that never fires: the system reports a next timer that is not later than now",
+                expected="next_timer after now, or null",
+                observed=f"next_timer {timer - self._world.now} ms from now",
+            )
+        return timer
 
     def _advance(self, duration: int) -> None:
         target = self._world.now + duration
@@ -82,13 +93,7 @@ class Scenario:
         world = self._world
         if world.now >= limit:
             return False
-        timer = world.settle()
-        if timer is not None and timer <= world.now:
-            raise SpecBrokenError(
-                "a timer is due that never fires: the system reports a next timer that is not later than now",
-                expected="next_timer after now, or null",
-                observed=f"next_timer {timer - world.now} ms from now",
-            )
+        timer = self._rest()
         world.move_clock(limit if timer is None else min(timer, limit))
         return True
 
@@ -145,9 +150,7 @@ class Scenario:
         not_before = argument.duration("not_before")
         kinds = [name for name in fields if name not in OPTIONS]
         return [
-            Wanted(matcher, least, most, not_before)
-            for kind in kinds
-            for matcher in self._matchers(kind, fields[kind])
+            Wanted(matcher, least, most, not_before) for kind in kinds for matcher in self._matchers(kind, fields[kind])
         ]
 
     def _matchers(self, kind: str, value: Json) -> Sequence[Matcher]:

@@ -6,7 +6,6 @@ A state machine is tested with these before its cryptography is there. Layout: `
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import json
 from collections.abc import Mapping
@@ -26,6 +25,7 @@ SEALED_FIELDS = frozenset(
     ("bound", "author_pub", "sequence", "parents", "sender_timestamp", "tag", "body", "signature")
 )
 U64_MAX = 2**64 - 1
+U64_DIGITS = 20
 
 
 class PlainCodec:
@@ -151,7 +151,7 @@ def _dump(fields: JsonObject) -> bytes:
 def _load(body: bytes, what: str) -> Mapping[str, Json]:
     try:
         value: Json = json.loads(body)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise MalformedError(f"{what} is not JSON: {error}") from None
     return _object(value, what)
 
@@ -178,7 +178,7 @@ def _text(fields: Mapping[str, Json], name: str) -> str:
 
 def _u64(fields: Mapping[str, Json], name: str) -> int:
     text = _text(fields, name)
-    if not (text.isascii() and text.isdigit()) or int(text) > U64_MAX:
+    if not (text.isascii() and text.isdigit()) or len(text) > U64_DIGITS or int(text) > U64_MAX:
         raise MalformedError(f"{name} is not an unsigned 64-bit number as decimal text")
     return int(text)
 
@@ -197,7 +197,7 @@ def _key(fields: Mapping[str, Json], name: str) -> str:
 def _bytes(fields: Mapping[str, Json], name: str) -> bytes:
     try:
         return base64.b64decode(_text(fields, name), validate=True)
-    except binascii.Error:
+    except ValueError:  # binascii.Error is one, and so is what text beyond ASCII raises
         raise MalformedError(f"{name} is not base64") from None
 
 
