@@ -150,8 +150,9 @@ class RelayWorld:
         self._needs_relay("restart")
         self.record(Stopped(at=self.at, step=self.step))
         self.call("close", {})
-        self._gone()
-        self.start(argument)
+        if self.open_now:
+            self._gone()
+            self.start(argument)
 
     def kill(self) -> None:
         self.system.kill()
@@ -226,11 +227,11 @@ class RelayWorld:
             result = self.call("receive_session.open", {"device": DEVICES[device].hex()})
         finally:
             self._opening = False
-        self.record(ReceiveSessionOpened(at=self.at, step=self.step, session=label, device=device))
         session = self.sessions[label] = ReceiveSession(label, str(result.get("session", "")), device)
-        if not result:
+        if not self.open_now:
             session.problem = "left"
             return
+        self.record(ReceiveSessionOpened(at=self.at, step=self.step, session=label, device=device))
         known = self._by_name.get(session.name)
         if known is not None and not known.problem:
             raise DriverError(f"the driver named two Receive Sessions {session.name!r}; a name is used once")
@@ -280,10 +281,10 @@ class RelayWorld:
 
     def push(self, push: Push, body: bytes) -> None:
         """Send a push without waiting for its answer. `body` is that of the Push frame."""
+        session = self._push_session(push.session)
         if not self.open_now:
             push.state = State.CUT
             return
-        session = self._push_session(push.session)
         pushed = Pushed(
             at=self.at,
             step=self.step,
@@ -318,10 +319,10 @@ class RelayWorld:
     def _push_session(self, label: str) -> str:
         """Opened when first needed, and again where the relay ended it, as it may after a while."""
         name = self._push_sessions.get(label)
-        if name is None:
+        if name is None and self.open_now:
             result = self.call("push_session.open", {})
             name = self._push_sessions[label] = str(result.get("session", ""))
-        return name
+        return name or ""
 
     def _push_answered(self, push: Push, result: JsonObject) -> None:
         outcome = str(result["outcome"])

@@ -342,6 +342,27 @@ def test_a_wrong_answer_names_its_clause(
     assert (finding.outcome, finding.clause, finding.reason) == (Outcome.FAIL, clause, reason)
 
 
+class CannotSettle(Changing):
+    """Does not offer `settle`, so that the kit waits for silence."""
+
+    def change(self, method: str, written: list[JsonObject]) -> list[JsonObject]:
+        if method != "initialize":
+            return written
+        return [{**each, "result": {**_fields(each), "capabilities": ["clock", "restart"]}} for each in written]
+
+
+def test_a_driver_that_cannot_settle_is_judged_alike(tmp_path: Path) -> None:
+    steps = """
+        - push_pipelined: [{as: A, to: dana}, {as: B, to: erin}]
+        - expect: {push_acked: [A, B]}
+        - open_session: {device: dana, as: s1}
+        - expect: {delivered: {of: A, on: s1}}
+        """
+    assert of_machine(tmp_path, CannotSettle).run(steps).outcome is Outcome.PASS
+    silent = of_machine(tmp_path, lambda inner: CannotSettle(NeverAnswers(inner))).run(steps)
+    assert (silent.outcome, silent.clause) == (Outcome.FAIL, "RLY-013")
+
+
 def test_two_push_sessions_may_be_answered_in_any_order(tmp_path: Path) -> None:
     steps = "- push_pipelined: [{as: A, to: dana}, {as: B, to: dana, via: p2}]"
     assert of_machine(tmp_path, _LateOnTheFirst).run(steps, allow=ALLOW).outcome is Outcome.PASS

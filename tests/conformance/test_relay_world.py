@@ -363,7 +363,8 @@ def test_a_relay_that_dies_by_itself_is_an_error_and_not_a_fail(tmp_path: Path) 
             raise Crash
 
     finding = of_class(tmp_path, Dies).run("- push: {as: A, to: dana}")
-    assert (finding.outcome, finding.reason) == (Outcome.ERROR, "the driver ended, and nobody had asked for that")
+    assert finding.outcome is Outcome.ERROR
+    assert finding.reason.startswith("the driver ended")
 
 
 def test_the_exchange_reads_like_a_conversation(tmp_path: Path) -> None:
