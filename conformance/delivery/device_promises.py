@@ -35,6 +35,8 @@ DROPS = frozenset(("unreadable", "unauthorized"))
 """Issues that say that a Blob was dropped."""
 FIRST_RETRY = 1000
 """In ms: SND-011."""
+OUTBOX_EXPIRY = 30 * 86_400_000
+"""In ms: SND-016."""
 
 
 # -- sending ----------------------------------------------------------------------------------------------------------
@@ -94,11 +96,17 @@ class _Entry:
     """What one outbox entry, one message for one recipient, has come to.
 
     `doubtful`: it may be gone and may be pushed again. `passed`: it was doubtful, and a later one went out since.
+    `expires_at` is in ms since the start, None for what never expires.
     """
 
     sequence: int
+    expires_at: int | None = None
     state: str = "flying"
     refused_at: int = -1
+
+    def waits_at(self, at: int) -> bool:
+        """Whether it holds back what is behind it: one of 30 days may be given up, and its issue be lost in a crash."""
+        return self.state == "queued" and (self.expires_at is None or at < self.expires_at)
 
 
 @dataclass(slots=True)
@@ -172,17 +180,25 @@ def _judge_push(lane: dict[str, _Entry], pushed: Pushed) -> Iterator[Breach]:
     if entry is not None and entry.state in DONE:
         clause, why = DONE[entry.state]
         yield Breach(clause, f"{what} again although {why}", pushed)
+    expires_at = _expires_at(pushed)
+    if expires_at is not None and pushed.at > expires_at:
+        yield Breach("SND-016", f"{what} {by_words(pushed.at - expires_at)} after its 30 days were over", pushed)
     if entry is not None and entry.refused_at >= 0 and pushed.at - entry.refused_at < FIRST_RETRY:
         late = by_words(pushed.at - entry.refused_at)
         yield Breach("SND-011", f"{what} again {late} after a temporary refusal, before 1s", pushed)
     for other_id, other in lane.items():
-        if other.sequence < pushed.sequence and other.state == "queued":
+        if other.sequence < pushed.sequence and other.waits_at(pushed.at):
             yield Breach("SND-013", f"{what} while {other_id}, sent before it, is queued for retry", pushed)
         if entry is None and other.sequence > pushed.sequence:
             yield Breach("SND-013", f"{what} after {other_id}, which was sent later", pushed)
         if other.sequence < pushed.sequence and other.state == "doubtful":
             other.state = "passed"
-    lane[pushed.message_id] = _Entry(pushed.sequence)
+    lane[pushed.message_id] = _Entry(pushed.sequence, expires_at)
+
+
+def _expires_at(pushed: Pushed) -> int | None:
+    """Only Sync entries do (SND-017)."""
+    return pushed.sender_timestamp - EPOCH + OUTBOX_EXPIRY if pushed.tag == Tag.SYNC else None
 
 
 def _doubt_answer(lane: dict[str, _Entry], answer: PushAnswered) -> None:

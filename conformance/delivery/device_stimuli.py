@@ -333,7 +333,8 @@ class DeviceStimuli:
         self._call("remove", {"member": self._member_id(name)}, argument)
 
     def _member_id(self, name: str) -> str:
-        return self.world.member_ids().get(name) or key(f"member id of {peer(name).name}")
+        known = self.world.member_ids() if self.world.opened_now else {}
+        return known.get(name) or key(f"member id of {peer(name).name}")
 
     # -- calls --------------------------------------------------------------------------------------------------
 

@@ -364,6 +364,7 @@ class DeviceWorld:
                 observed=pushed.describe(),
                 clause="SND-026",
             )
+        self._check_version(pushed)
         self._count(f"pushes {pushed.message_id} to {pushed.recipient}", "SND-011")
         if call.number is None:
             return
@@ -378,6 +379,17 @@ class DeviceWorld:
             self.relay.waiting.append(waiting)
         else:
             self.answer_push(waiting, answer.message())
+
+    def _check_version(self, pushed: Pushed) -> None:
+        own = self.options.end_to_end_version
+        if pushed.version != own:
+            raise SpecBrokenError(
+                f"a push to {pushed.recipient} is sealed under End-to-End Version {pushed.version}, "
+                f"and the device speaks {own}: its recipients drop what is older",
+                expected=f"an Envelope of End-to-End Version {own}, whatever version it was queued under",
+                observed=f"{pushed.describe()}, End-to-End Version {pushed.version}",
+                clause="SND-021",
+            )
 
     def answer_push(self, waiting: WaitingPush, answer: JsonObject) -> None:
         self.record(

@@ -52,7 +52,7 @@ class Group:
     def others(self) -> tuple[str, ...]:
         """The members of the current manifest but the device under test."""
         alice = self.alice.signing_pub
-        return tuple(each.name for each in self.current.members if each.signing_pub != alice)
+        return tuple(self.name_of(each.noise_pub) for each in self.current.members if each.signing_pub != alice)
 
     def token_of(self, name: str) -> str:
         """A Pairing Token of that peer, as the joining device is shown it."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from conformance.engine.argument import Argument
 from conformance.outcome import VectorError
@@ -46,6 +47,9 @@ class WaitingPush:
 class PushAnswer:
     """How the relay answers: `hold`, or an outcome of the protocol, with the code of a refusal."""
 
+    OUTCOMES: ClassVar[Mapping[str, str]] = {"lose": "lost"}
+    """Verbs of a vector that the protocol has another word for."""
+
     outcome: str
     code: str = ""
 
@@ -54,7 +58,8 @@ class PushAnswer:
         argument = Argument(value, "answer")
         if "refuse" in argument:
             return cls("refused", argument.text("refuse"))
-        return cls(argument.text("answer"))
+        answer = argument.text("answer")
+        return cls(cls.OUTCOMES.get(answer, answer))
 
     def message(self) -> JsonObject:
         return {"outcome": self.outcome, "code": self.code} if self.code else {"outcome": self.outcome}
