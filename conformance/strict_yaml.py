@@ -17,8 +17,6 @@ import yaml
 MAX_FILE_BYTES = 1024 * 1024
 MAX_DEPTH = 32
 MAX_INTEGER = 2**64 - 1
-# A field of the vector format has this name, and a key is text in any case.
-PLAIN_KEYS = frozenset(("on",))
 
 Value = None | bool | int | str | list["Value"] | dict[str, "Value"]
 NodePath = tuple[str | int, ...]
@@ -208,7 +206,7 @@ class _Builder:
         text = str(event.value)
         value, surprise = _resolve(text) if event.implicit[0] else (text, None)
         if self._expects_key():
-            if text not in PLAIN_KEYS and (surprise or not isinstance(value, str)):
+            if surprise or not isinstance(value, str):
                 self._report(event, f"the key {_quoted(text)} must be text; write {_in_quotes(text)}.")
             self._take_key(text, event)
             return

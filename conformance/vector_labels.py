@@ -51,7 +51,7 @@ _USING: Mapping[tuple[str, str], tuple[_Use, ...]] = {
     ("device", "lose_push"): (_Use("", _SENT), _Use("of", _SENT)),
     ("device", "refuse_push"): (_Use("of", _SENT),),
     ("relay", "close_session"): (_Use("", _SESSION),),
-    ("relay", "deliver_ack"): (_Use("of", _PUSHED), _Use("on", _SESSION)),
+    ("relay", "deliver_ack"): (_Use("of", _PUSHED), _Use("session", _SESSION)),
 }
 _EXPECTING: Mapping[tuple[str, str], tuple[_Use, ...]] = {
     ("device", "push"): (_Use("of", _SENT),),
@@ -60,7 +60,7 @@ _EXPECTING: Mapping[tuple[str, str], tuple[_Use, ...]] = {
     ("device", "issue"): (_Use("of", (Thing.SENT, Thing.BLOB)),),
     ("relay", "push_acked"): (_Use("", _PUSHED),),
     ("relay", "push_refused"): (_Use("of", _PUSHED),),
-    ("relay", "delivered"): (_Use("of", _PUSHED), _Use("on", _SESSION)),
+    ("relay", "delivered"): (_Use("of", _PUSHED), _Use("session", _SESSION)),
     ("relay", "session_closed"): (_Use("", _SESSION),),
 }
 

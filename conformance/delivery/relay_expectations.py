@@ -38,7 +38,7 @@ class RelayExpectations:
     def delivered(self, argument: Argument) -> Sequence[Matcher]:
         if argument.value is None:
             return [Matcher("any Deliver", lambda record: isinstance(record, BlobDelivered))]
-        session = self.world.session(argument.text("on"))
+        session = self.world.session(argument.text("session"))
         ended = " (the relay has ended it)" if session.problem == "ended" else ""
         return [
             Matcher(f"Deliver {label} on {session.label}{ended}", _delivered(label, session.label))

@@ -90,7 +90,7 @@ class RelayStimuli:
         self.world.close_session(argument.text("of"))
 
     def deliver_ack(self, argument: Argument) -> None:
-        session = self.world.session(argument.text("on"))
+        session = self.world.session(argument.text("session"))
         if "blob_id" in argument:
             self.world.deliver_ack(session, argument.text("blob_id"), None)
             return

@@ -141,7 +141,7 @@ LATER = """
 ACKED = """
     - push: {as: A, to: dana}
     - open_session: {device: dana, as: s1}
-    - deliver_ack: {of: A, on: s1}
+    - deliver_ack: {of: A, session: s1}
     """
 BYTES = """
     - push: {as: A, to: dana, body: "text\\n\\n"}
@@ -356,7 +356,7 @@ def test_a_driver_that_cannot_settle_is_judged_alike(tmp_path: Path) -> None:
         - push_pipelined: [{as: A, to: dana}, {as: B, to: erin}]
         - expect: {push_acked: [A, B]}
         - open_session: {device: dana, as: s1}
-        - expect: {delivered: {of: A, on: s1}}
+        - expect: {delivered: {of: A, session: s1}}
         """
     assert of_machine(tmp_path, CannotSettle).run(steps).outcome is Outcome.PASS
     silent = of_machine(tmp_path, lambda inner: CannotSettle(NeverAnswers(inner))).run(steps)
@@ -384,7 +384,7 @@ def test_an_ack_that_the_crash_cut_off_may_hold_or_not(tmp_path: Path, when: str
         - push: {{as: A, to: dana}}
         - open_session: {{device: dana, as: s1}}
         - crash_at_write: {{write: 1, when: {when}}}
-        - deliver_ack: {{of: A, on: s1}}
+        - deliver_ack: {{of: A, session: s1}}
         - expect: died
         - start
         - open_session: {{device: dana, as: s2}}
@@ -397,10 +397,10 @@ def test_an_ack_while_the_store_fails_may_be_without_effect(tmp_path: Path) -> N
         - push: {as: A, to: dana}
         - open_session: {device: dana, as: s1}
         - store: failing
-        - deliver_ack: {of: A, on: s1}
+        - deliver_ack: {of: A, session: s1}
         - store: working
         - open_session: {device: dana, as: s2}
-        - expect: {delivered: {of: A, on: s2}}
+        - expect: {delivered: {of: A, session: s2}}
         """
     assert of_class(tmp_path).run(steps, allow=ALLOW).outcome is Outcome.PASS
 
@@ -416,6 +416,6 @@ def test_pushes_that_a_crash_cut_off_are_stored_or_not(tmp_path: Path, write: in
         - push: {{as: D, to: dana}}
         - expect: {{push_acked: D}}
         - open_session: {{device: dana, as: s1}}
-        - expect: {{delivered: {{of: D, on: s1}}}}
+        - expect: {{delivered: {{of: D, session: s1}}}}
         """
     assert of_class(tmp_path).run(steps, allow=ALLOW).outcome is Outcome.PASS

@@ -23,8 +23,8 @@ RIGHT = {
         - push: {as: A, to: dana}
         - expect: {push_acked: A}
         - open_session: {device: dana, as: s1}
-        - expect: {delivered: {of: A, on: s1}}
-        - deliver_ack: {of: A, on: s1}
+        - expect: {delivered: {of: A, session: s1}}
+        - deliver_ack: {of: A, session: s1}
         - expect: nothing
         - close_session: s1
         - open_session: {device: dana, as: s2}
@@ -34,22 +34,22 @@ RIGHT = {
         - open_session: {device: dana, as: s1}
         - push: {as: A, to: dana, body: {bytes: 40}}
         - expect: {push_acked: A}
-        - expect: {delivered: {of: A, on: s1}}
+        - expect: {delivered: {of: A, session: s1}}
         """,
     "many, one after the other, and by their prefix": """
         - push_many: {as: P, to: dana, count: 5, size: 3}
         - expect: {push_acked: P-*}
         - open_session: {device: dana, as: s1}
-        - expect: {delivered: {of: P-*, on: s1}}
-        - deliver_ack: {of: [P-1, P-3], on: s1}
+        - expect: {delivered: {of: P-*, session: s1}}
+        - deliver_ack: {of: [P-1, P-3], session: s1}
         - open_session: {device: dana, as: s2}
-        - expect: {delivered: {of: [P-2, P-4, P-5], on: s2}}
+        - expect: {delivered: {of: [P-2, P-4, P-5], session: s2}}
         """,
     "pipelined on two Push Sessions": """
         - push_pipelined: [{as: A, to: dana}, {as: B, to: erin, via: p2}, {as: C, to: dana, size: 0}]
         - expect: {push_acked: [A, B, C]}
         - open_session: {device: dana, as: s1}
-        - expect: {delivered: {of: [A, C], on: s1}}
+        - expect: {delivered: {of: [A, C], session: s1}}
         """,
     "refusals": """
         - push: {as: short, frame_bytes: 31}
@@ -67,7 +67,7 @@ RIGHT = {
         - push: {as: B, to: dana}
         - expect: {push_acked: B}
         - open_session: {device: dana, as: s1}
-        - expect: {delivered: {of: [A, B], on: s1}}
+        - expect: {delivered: {of: [A, B], session: s1}}
         """,
     "dead at the write, before it or behind it": """
         - push: {as: A, to: dana}
@@ -77,32 +77,32 @@ RIGHT = {
         - expect: died
         - start
         - open_session: {device: dana, as: s1}
-        - expect: {delivered: {of: A, on: s1}}
-        - expect: {any_of: [[], [{delivered: {of: B, on: s1}}]]}
+        - expect: {delivered: {of: A, session: s1}}
+        - expect: {any_of: [[], [{delivered: {of: B, session: s1}}]]}
         """,
     "an ack that the crash cut off": """
         - push: {as: A, to: dana}
         - expect: {push_acked: A}
         - open_session: {device: dana, as: s1}
-        - expect: {delivered: {of: A, on: s1}}
+        - expect: {delivered: {of: A, session: s1}}
         - crash_at_write: {write: 1, when: before}
-        - deliver_ack: {of: A, on: s1}
+        - deliver_ack: {of: A, session: s1}
         - expect: died
         - start
         - open_session: {device: dana, as: s2}
-        - expect: {any_of: [[], [{delivered: {of: A, on: s2}}]]}
+        - expect: {any_of: [[], [{delivered: {of: A, session: s2}}]]}
         """,
     "nobody acks for somebody else": """
         - push: {as: A, to: dana}
         - expect: {push_acked: A}
         - open_session: {device: dana, as: d1}
-        - expect: {delivered: {of: A, on: d1}}
+        - expect: {delivered: {of: A, session: d1}}
         - open_session: {device: erin, as: e1}
-        - deliver_ack: {of: A, on: e1}
-        - deliver_ack: {blob_id: "18446744073709551615", on: e1}
+        - deliver_ack: {of: A, session: e1}
+        - deliver_ack: {blob_id: "18446744073709551615", session: e1}
         - expect: nothing
         - open_session: {device: dana, as: d2}
-        - expect: {delivered: {of: A, on: d2}}
+        - expect: {delivered: {of: A, session: d2}}
         """,
     "restarted with another setting": """
         - push: {as: A, to: dana}
@@ -118,14 +118,14 @@ RIGHT = {
         - push: {as: A, to: dana}
         - expect: {push_acked: A}
         - open_session: {device: dana, as: s1}
-        - expect: {delivered: {of: A, on: s1}}
+        - expect: {delivered: {of: A, session: s1}}
         - store: failing
         - push: {as: B, to: dana}
         - expect: {push_refused: {of: B, code: [unavailable, internal_error]}}
-        - deliver_ack: {of: A, on: s1}
+        - deliver_ack: {of: A, session: s1}
         - store: working
         - open_session: {device: dana, as: s2}
-        - expect: {any_of: [[], [{delivered: {of: A, on: s2}}]]}
+        - expect: {any_of: [[], [{delivered: {of: A, session: s2}}]]}
         """,
     "gone after the TTL": """
         - push: {as: A, to: dana}
@@ -140,10 +140,10 @@ RIGHT = {
         - push: {as: B, to: dana, body: same}
         - expect: {push_acked: B}
         - open_session: {device: dana, as: s1}
-        - expect: {delivered: {of: [A, B], on: s1}}
-        - deliver_ack: {of: A, on: s1}
+        - expect: {delivered: {of: [A, B], session: s1}}
+        - deliver_ack: {of: A, session: s1}
         - open_session: {device: dana, as: s2}
-        - expect: {delivered: {of: B, on: s2}}
+        - expect: {delivered: {of: B, session: s2}}
         """,
 }
 
@@ -233,8 +233,8 @@ def test_which_of_two_sessions_gets_a_blob_is_open(tmp_path: Path) -> None:
         - push: {as: A, to: dana}
         - expect: {push_acked: A}
         - expect: {any_of: [
-            [{delivered: {of: A, on: s1}}], [{delivered: {of: A, on: s2}}],
-            [{delivered: {of: A, on: s1}}, {delivered: {of: A, on: s2}}]]}
+            [{delivered: {of: A, session: s1}}], [{delivered: {of: A, session: s2}}],
+            [{delivered: {of: A, session: s1}}, {delivered: {of: A, session: s2}}]]}
         - close_session: s1
         - push: {as: B, to: dana}
         """
@@ -254,10 +254,10 @@ def test_a_blob_that_is_handed_over_may_come_late(tmp_path: Path) -> None:
         - open_session: {device: dana, as: s2}
         - push_many: {as: P, to: dana, count: 2}
         - expect: {push_acked: P-*}
-        - expect: {delivered: {of: P-1, on: s1}}
-        - expect: {delivered: {of: P-2, on: s2}}
+        - expect: {delivered: {of: P-1, session: s1}}
+        - expect: {delivered: {of: P-2, session: s2}}
         - close_session: s1
-        - expect: {delivered: {of: P-1, on: s2}}
+        - expect: {delivered: {of: P-1, session: s2}}
         """
     assert of_class(tmp_path, HandsOverInTurns).run(steps) == PASSED
 
@@ -267,15 +267,15 @@ def test_a_session_that_the_relay_ended_takes_no_ack_and_says_so(tmp_path: Path)
         - open_session: {device: dana, as: s1}
         - push: {as: A, to: dana}
         - expect: {push_acked: A}
-        - expect: {delivered: {of: A, on: s1}}
+        - expect: {delivered: {of: A, session: s1}}
         - open_session: {device: dana, as: s2}
-        - expect: {delivered: {of: A, on: s2}}
+        - expect: {delivered: {of: A, session: s2}}
         - expect: {session_closed: s1}
-        - deliver_ack: {of: A, on: s1}
+        - deliver_ack: {of: A, session: s1}
         - close_session: s1
         - push: {as: B, to: dana}
         - expect: {push_acked: B}
-        - expect: {delivered: {of: B, on: s1}}
+        - expect: {delivered: {of: B, session: s1}}
         """
     finding = of_class(tmp_path, TakesOver).run(steps, allow="[delivered]")
     assert finding.reason == "Deliver B on s1 (the relay has ended it) did not come after push: {as: B, to: dana}"
@@ -335,15 +335,15 @@ def test_a_start_that_goes_the_other_way_fails(tmp_path: Path, start: str, reaso
             "the Receive Session s1 is closed already",
         ),
         (
-            "- open_session: {device: dana, as: s1}\n- deliver_ack: {of: A, on: s1}",
+            "- open_session: {device: dana, as: s1}\n- deliver_ack: {of: A, session: s1}",
             "nothing that was pushed is called A",
         ),
         (
-            "- open_session: {device: dana, as: s1}\n- push: {as: A, frame_bytes: 1}\n- deliver_ack: {of: A, on: s1}",
+            "- open_session: {device: dana, as: s1}\n- push: {as: A, frame_bytes: 1}\n- deliver_ack: {of: A, session: s1}",
             "A was not delivered, so it has no blob id; expect it to be delivered first",
         ),
         (
-            '- open_session: {device: dana, as: s1}\n- close_session: s1\n- deliver_ack: {blob_id: "1", on: s1}',
+            '- open_session: {device: dana, as: s1}\n- close_session: s1\n- deliver_ack: {blob_id: "1", session: s1}',
             "the Receive Session s1 is closed, nothing can be acked on it",
         ),
         ("- kill\n- push: {as: A, to: dana}", "a push needs a relay that runs; start comes first"),
@@ -378,13 +378,13 @@ def test_the_exchange_reads_like_a_conversation(tmp_path: Path) -> None:
         - crash_at_write: {write: 9, when: after}
         - restart: {settings: {ttl: 1d}}
         - open_session: {device: dana, as: s1}
-        - expect: {delivered: {of: A, on: s1}}
-        - deliver_ack: {of: A, on: s1}
-        - deliver_ack: {blob_id: "77", on: s1}
+        - expect: {delivered: {of: A, session: s1}}
+        - deliver_ack: {of: A, session: s1}
+        - deliver_ack: {blob_id: "77", session: s1}
         - close_session: s1
         - advance: 1h
         - kill
-        - expect: {delivered: {of: A, on: s1}}
+        - expect: {delivered: {of: A, session: s1}}
         """
     assert _lines(of_class(tmp_path).run(steps)) == [
         "kit > relay: starts",
