@@ -324,8 +324,10 @@ def acks_follow_handling(history: History) -> Iterator[Breach]:
     excused = _drops_by_step(history)
     gave_up = {_is_over_for(record) for record in history if isinstance(record, IssueRaised)}
     for record in history:
-        if isinstance(record, Delivered) and record.usable and record.tag == Tag.SYNC:
-            usable.setdefault(record.label, record)
+        if isinstance(record, Delivered) and record.tag == Tag.SYNC:
+            usable.pop(record.label, None)
+            if record.usable:
+                usable[record.label] = record
         elif isinstance(record, HandlerEnded):
             throws[record.message_id] += record.threw
             if not record.threw or throws[record.message_id] >= ATTEMPTS or record.message_id in gave_up:
@@ -441,6 +443,21 @@ def held_blobs_give_way_when_full(history: History) -> Iterator[Breach]:
                 del held[record.label]
 
 
+def held_blobs_give_way_with_an_issue(history: History) -> Iterator[Breach]:
+    """VER-003: one `droppedWhileHeld` for each held Blob that gave way. A crash or a lost ack may repeat either."""
+    newer = {record.label for record in history if isinstance(record, Delivered) and record.newer}
+    acks = [record for record in history if isinstance(record, DeliverAcked) and record.label in newer]
+    issues = [
+        record
+        for record in history
+        if isinstance(record, IssueRaised) and record.details.get("reason") == "droppedWhileHeld"
+    ]
+    if not issues or any(isinstance(each, Killed) or (isinstance(each, Started) and each.again) for each in history):
+        return
+    if len(issues) != len(acks) and not any(ack.lost for ack in acks):
+        yield Breach("VER-003", f"{len(acks)} held Blobs gave way, and {len(issues)} are reported", issues[-1])
+
+
 PROMISES = (
     pushes_carry_their_send,
     sequences_are_used_once,
@@ -454,4 +471,5 @@ PROMISES = (
     sender_order_is_kept,
     nothing_is_pulled_without_handler,
     held_blobs_give_way_when_full,
+    held_blobs_give_way_with_an_issue,
 )

@@ -295,6 +295,7 @@ class DeviceStimuli:
             content=content,
             version=version,
             usable=not fault
+            and content.tag in tuple(Tag)
             and world.member
             and world.group.is_member(sender.name)
             and world.now - content.sender_timestamp <= WINDOW,

@@ -447,20 +447,24 @@ class DeviceWorld:
     def _deliver_ack(self, call: Call) -> None:
         blob_id, session = str(call.params["blob_id"]), str(call.params["session"])
         blob = self.relay.blob_of(blob_id)
-        if blob is not None and self.relay.acks_arrive:
+        is_open = session in self.relay.sessions
+        arrives = is_open and self.relay.acks_arrive
+        if blob is not None and arrives:
             blob.acked = True
-        self.see(
-            DeliverAcked(
-                at=self.at,
-                step=self.step,
-                label=blob.label if blob else "",
-                blob_id=blob_id,
-                session=session,
-                message_id=blob.content.message_id if blob else "",
-                extra=_extra("relay.deliver_ack", call.params),
-                lost=not self.relay.acks_arrive,
-            )
+        ack = DeliverAcked(
+            at=self.at,
+            step=self.step,
+            label=blob.label if blob else "",
+            blob_id=blob_id,
+            session=session,
+            message_id=blob.content.message_id if blob else "",
+            extra=_extra("relay.deliver_ack", call.params),
+            lost=not arrives,
         )
+        if is_open:
+            self.see(ack)
+        else:
+            self.record(ack)  # nobody gets it: neither harmful nor an ack
 
     def _handler_call(self, call: Call) -> None:
         message = call.params["message"]
