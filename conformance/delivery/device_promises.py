@@ -229,6 +229,63 @@ def _judge_answer(lane: dict[str, _Entry], answer: PushAnswered) -> Iterator[Bre
             )
 
 
+@dataclass(slots=True)
+class _FirstPushes:
+    """The sends that returned and are still to be pushed a first time, for each recipient, and what was seen when."""
+
+    waiting: dict[str, dict[str, tuple[int, int]]] = field(default_factory=lambda: defaultdict(dict))
+    """By recipient and message: at which position of the history its send() returned, and when it expires."""
+    seen: dict[str, int] = field(default_factory=dict)
+    pushed: set[tuple[str, str]] = field(default_factory=set)
+    killed: int = -1
+
+    def returned(self, send: SendReturned, position: int) -> None:
+        self.seen.setdefault(send.message_id, position)
+        for name in send.recipients:
+            if (send.message_id, name) not in self.pushed:
+                self.waiting[name][send.message_id] = (position, send.at + OUTBOX_EXPIRY)
+
+    def push(self, pushed: Pushed, position: int) -> Iterator[Breach]:
+        seen = self.seen.setdefault(pushed.message_id, position)
+        self.pushed.add((pushed.message_id, pushed.recipient))
+        waiting = self.waiting[pushed.recipient]
+        waiting.pop(pushed.message_id, None)
+        for message_id, (returned, expires_at) in waiting.items():
+            if returned < seen and pushed.at < expires_at:
+                clause = "CRS-002" if returned < self.killed else "SND-013"
+                what = f"{pushed.message_id} is pushed to {pushed.recipient}"
+                yield Breach(clause, f"{what}, and {message_id}, which send() promised before, never was", pushed)
+
+    def forget(self, message_id: str) -> None:
+        for waiting in self.waiting.values():
+            waiting.pop(message_id, None)
+
+
+def sends_are_pushed_in_order(history: History) -> Iterator[Breach]:
+    """SND-013, CRS-002: what is pushed to a recipient a first time comes behind all that `send()` promised before.
+
+    Where a crash cut off a send(), its place among the others is not known, and nothing is said from there on.
+    """
+    first = _FirstPushes()
+    sending = False
+    for position, record in enumerate(history):
+        if isinstance(record, Called):
+            sending = record.method == "send"
+        elif isinstance(record, SendReturned):
+            first.returned(record, position)
+            sending = False
+        elif isinstance(record, Killed):
+            if sending:
+                return
+            first.killed = position
+        elif isinstance(record, Pushed) and record.tag == Tag.SYNC:
+            yield from first.push(record, position)
+        elif isinstance(record, IssueRaised) and record.case == "sendFailed":
+            first.forget(str(record.details["message_id"]))
+        if _may_abandon(record) or _is_wipe(record):
+            first.waiting.clear()
+
+
 def failures_are_reported_once(history: History) -> Iterator[Breach]:
     """SND-015: at most one `sendFailed` for each recipient that failed."""
     failed: dict[str, set[str]] = defaultdict(set)
@@ -462,6 +519,7 @@ PROMISES = (
     pushes_carry_their_send,
     sequences_are_used_once,
     outbox_keeps_its_order,
+    sends_are_pushed_in_order,
     failures_are_reported_once,
     relay_learns_nothing_more,
     handlers_run_one_at_a_time,

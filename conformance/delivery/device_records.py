@@ -100,7 +100,7 @@ class CallFailed(Record):
 class SendReturned(Record):
     """`send()` returned a Message ID. One that failed or was cut off by a crash leaves no such record.
 
-    `recipients` are the other members at that moment, as far as the kit knows.
+    `recipients` are other members at that moment whom the device surely knows as such.
     """
 
     label: str

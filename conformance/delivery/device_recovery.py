@@ -80,16 +80,17 @@ class Recovery:
         self._world.settle()
 
     def _check_sends(self) -> None:
-        """CRS-002: what `send()` promised was pushed to every recipient, or reported as failed."""
+        """CRS-002: what `send()` promised was pushed to every recipient who still is one, or reported as failed."""
         world = self._world
         done = {
             (record.message_id, record.recipient)
             for record in world.history
             if isinstance(record, PushAnswered) and (record.outcome == "ack" or record.code in PERMANENT)
         }
+        members = world.member_ids()
         for record in self._promised():
             for name in record.recipients:
-                if (record.message_id, name) not in done and world.group.is_member(name):
+                if (record.message_id, name) not in done and name in members:
                     before = "" if record.label == PROBE else " before the crash"
                     raise SpecBrokenError(
                         f"send({record.label}) returned{before}, and {name} never gets the message",

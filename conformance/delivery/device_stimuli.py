@@ -103,7 +103,7 @@ class DeviceStimuli:
                     label=label,
                     body=body,
                     message_id=sent.message_id,
-                    recipients=world.group.others(),
+                    recipients=world.group.lasting(),
                 )
             )
         elif world.system.running:
@@ -218,8 +218,11 @@ class DeviceStimuli:
         self._arrive(argument.text("as"), sender, content, argument, same)
 
     def deliver_again(self, argument: Argument) -> None:
+        self.world.refresh_identity()
         for label in self.labels(argument.texts("of")):
             blob = self.world.relay.blobs[label]
+            if blob.recipient_pub != self.world.group.alice.noise_pub:
+                continue  # it was for who the device was before a wipe, and nobody asks for that inbox any more
             session = self._session(blob)
             if not session:
                 continue

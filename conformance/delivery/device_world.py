@@ -185,6 +185,7 @@ class DeviceWorld:
         self.call("open", params)
         self.opened = self.opened_now = True
         self.lives += 1
+        self._identity_changed = self._identity_changed or self.lives > 1
         self._arm()
         if self.options.listeners:
             self.call("on_event", {})

@@ -49,10 +49,9 @@ class Group:
     def is_member(self, name: str) -> bool:
         return any(each.signing_pub == self.peers[name].signing_pub for each in self.current.members)
 
-    def others(self) -> tuple[str, ...]:
-        """The members of the current manifest but the device under test."""
-        alice = self.alice.signing_pub
-        return tuple(self.name_of(each.noise_pub) for each in self.current.members if each.signing_pub != alice)
+    def lasting(self) -> tuple[str, ...]:
+        """The members from the start that still are members: those whom the device surely knows as such."""
+        return tuple(name for name in self.founding if self.is_member(name))
 
     def token_of(self, name: str) -> str:
         """A Pairing Token of that peer, as the joining device is shown it."""
