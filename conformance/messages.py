@@ -9,6 +9,7 @@ from reference_impl.wire.json_types import Json, JsonObject
 
 METHOD_NOT_FOUND = -32601
 API_ERROR = 1
+_SHAPE = "send one request, notification or answer a line, as adapters/PROTOCOL.md, section 1, says"
 
 
 def request(number: int, method: str, params: JsonObject) -> JsonObject:
@@ -39,9 +40,9 @@ def name(message: Json) -> str:
 def check_envelope(message: Json) -> JsonObject:
     """Return the message if it is a JSON-RPC 2.0 request, notification or response; raise DriverError if not."""
     if not isinstance(message, dict):
-        raise DriverError(f"the driver sent {_kind(message)} where a JSON-RPC 2.0 object belongs")
+        raise DriverError(f"the driver sent {_kind(message)} where a JSON-RPC 2.0 object belongs; {_SHAPE}")
     if message.get("jsonrpc") != "2.0":
-        raise DriverError('the driver sent a message without "jsonrpc": "2.0"')
+        raise DriverError(f'the driver sent {name(message)} without "jsonrpc": "2.0"; {_SHAPE}')
     if "method" in message:
         return _checked_call(message)
     return _checked_response(message)
@@ -50,21 +51,21 @@ def check_envelope(message: Json) -> JsonObject:
 def _checked_call(message: JsonObject) -> JsonObject:
     method = message["method"]
     if not isinstance(method, str):
-        raise DriverError("the driver sent a message whose method is not text")
+        raise DriverError(f"the driver sent a message whose method is not text; {_SHAPE}")
     if not isinstance(message.get("params", {}), Mapping):
-        raise DriverError(f"the driver sent {method} with params that are not an object")
+        raise DriverError(f"the driver sent {method} with params that are not an object; {_SHAPE}")
     if "id" in message and not _is_id(message["id"]):
-        raise DriverError(f"the driver sent {method} with an id that is not an integer")
+        raise DriverError(f"the driver sent {method} with an id that is not an integer; {_SHAPE}")
     return message
 
 
 def _checked_response(message: JsonObject) -> JsonObject:
     if not _is_id(message.get("id")):
-        raise DriverError("the driver sent an answer without an integer id")
+        raise DriverError(f"the driver sent {name(message)}, and an id is an integer; repeat the id of the request")
     if ("result" in message) == ("error" in message):
-        raise DriverError(f"the driver's answer {message['id']} must have either a result or an error")
+        raise DriverError(f"the driver's answer {message['id']} must have either a result or an error; {_SHAPE}")
     if "error" in message and not _is_error(message["error"]):
-        raise DriverError(f"the driver's answer {message['id']} has an error without an integer code")
+        raise DriverError(f"the driver's answer {message['id']} has an error without an integer code; {_SHAPE}")
     return message
 
 

@@ -38,7 +38,14 @@ class Schema:
 
 def sentence(error: ValidationError) -> str:
     where = ".".join(str(part) for part in error.absolute_path)
-    return f"{where}: {_cut(error.message)}" if where else _cut(error.message)
+    return f"{where}: {_words(error)}" if where else _words(error)
+
+
+def _words(error: ValidationError) -> str:
+    described = error.schema.get("description") if isinstance(error.schema, Mapping) else None
+    if error.validator == "pattern" and described:
+        return f"{_cut(repr(error.instance))} is not what belongs there: {str(described).rstrip('.')}"
+    return _cut(error.message)
 
 
 def _cut(text: str) -> str:

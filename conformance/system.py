@@ -18,6 +18,8 @@ UNKNOWN_METHOD = "conformance.no_such_method"
 QUIET_SECONDS = 0.2
 MAX_ROUNDS = 20_000
 """How often one settle may find new things happening. Worlds detect a hot loop long before; this ends the rest."""
+FLOOD = 100
+"""From so many messages on, a sentence about a missing answer also tells of them."""
 MAX_MESSAGES = 100_000
 """So many messages may come while the kit waits for one answer; the largest burst of the spec stays below."""
 SILENCE_FACTOR = 10
@@ -121,6 +123,9 @@ class System:
         self.running = True
         try:
             greeting = self._shake_hands()
+        except DriverDiedError as error:
+            self.kill()
+            raise DriverError(self.ending or str(error)) from None
         except DriverError:
             self.kill()
             raise
@@ -297,8 +302,14 @@ class System:
         waiting = self._waiting[number]
         deadline = time.monotonic() + seconds
         received = 0
+        last = ""
         while waiting.answer is None:
-            self._serve(self._next_message(waiting.method, deadline, seconds))
+            try:
+                message = self._next_message(waiting.method, deadline)
+            except Silence:
+                raise _no_answer(waiting.method, seconds, received, last) from None
+            last = messages.name(message)
+            self._serve(message)
             received += 1
             if received > MAX_MESSAGES:
                 raise DriverError(
@@ -308,22 +319,17 @@ class System:
         self._waiting.pop(number, None)
         return waiting.answer
 
-    def _next_message(self, method: str, deadline: float, seconds: float) -> Json:
+    def _next_message(self, method: str, deadline: float) -> Json:
         now = time.monotonic()
         if now >= self._case_ends:
             raise DriverError(
                 f"the case took longer than {self._timeouts.case:g} s, and was given up when the kit waited for the "
                 f"answer to {method}; find out what goes on for so long, or raise `timeouts.case` in the manifest"
             )
+        if now >= deadline:
+            raise Silence
         try:
-            if now >= deadline:
-                raise Silence
-            return self._link.receive(min(deadline, self._case_ends) - now)
-        except Silence:
-            raise DriverError(
-                f"the driver did not answer {method} within {seconds:g} s; "
-                "answer it, or raise `timeouts` in the manifest"
-            ) from None
+            return self._link.receive(deadline - now)
         except DriverDiedError as error:
             self.ending = f"{error} instead of answering {method}, and nobody had asked it to end"
             raise
@@ -389,7 +395,10 @@ class System:
             return DriverError(
                 f"the driver does not know the method {method}; serve it, or leave out the capability that promises it"
             )
-        return DriverError(f"the driver failed in {method}: {error.get('message', 'no message')}")
+        return DriverError(
+            f"the driver failed in {method}: {error.get('message', 'no message')} (error {error.get('code')}); "
+            "mend it, or answer with error 1 and `data` if it was your implementation's API that failed"
+        )
 
     def _take_call(self, message: JsonObject) -> None:
         method = str(message["method"])
@@ -455,6 +464,15 @@ def _check_version(answer: JsonObject) -> None:
             f"the driver speaks protocol version {spoken}, this kit speaks {PROTOCOL_VERSION}; "
             "see adapters/PROTOCOL.md, or take the release of the kit that speaks the driver's"
         )
+
+
+def _no_answer(method: str, seconds: float, received: int, last: str) -> DriverError:
+    meanwhile = f", and sent {received} other messages meanwhile, {last} the last of them" if received > FLOOD else ""
+    timeout = "start" if method == "initialize" else "reply"
+    return DriverError(
+        f"the driver did not answer {method} within {seconds:g} s{meanwhile}; "
+        f"answer it, or raise `timeouts.{timeout}` in the manifest"
+    )
 
 
 def _no_api_call(method: str, error: ApiError) -> DriverError:

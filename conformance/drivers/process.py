@@ -28,7 +28,7 @@ STDERR_KEPT = 16 * 1024
 READ_SIZE = 256 * 1024
 PIPE_READS = 8
 WRITE_SECONDS = 10.0
-GONE_SECONDS = 2.0
+GONE_SECONDS = 1.0
 """How long a driver may take to end once it has closed a pipe."""
 WATCH_SECONDS = 0.1
 """How often a silent driver is looked after: one that ended may leave its pipes open with a process of its own."""
@@ -88,7 +88,7 @@ class ProcessLink:
         """Hand one message to the driver. To one that is gone nothing is said: what it wrote before is read first."""
         data = memoryview(json.dumps(message, separators=(",", ":")).encode("utf-8") + b"\n")
         deadline = time.monotonic() + self._write_seconds
-        while data and not self._stdin_closed:
+        while data and not (self._stdin_closed or self._stdout_ended):
             try:
                 data = data[os.write(self._stdin.fileno(), data) :]
             except BlockingIOError:
@@ -100,9 +100,7 @@ class ProcessLink:
         deadline = time.monotonic() + seconds
         while not self._lines:
             if self._stdout_ended:
-                raise DriverDiedError(self._how_it_ended("stdout"))
-            if self._stdin_closed and not self._read(GONE_SECONDS):
-                raise DriverDiedError(self._how_it_ended("stdin"))
+                raise self._end("stdout")
             self._read_or_notice_end(deadline)
         line = self._lines.popleft()
         self._backlog -= len(line)
@@ -157,14 +155,20 @@ class ProcessLink:
     def _read_or_notice_end(self, deadline: float) -> None:
         """Read what comes next. Raises Silence at the deadline, however much is written that is no message."""
         left = deadline - time.monotonic()
-        if self._read(max(0.0, min(left, WATCH_SECONDS))):
-            if left <= 0 and not self._lines:
-                raise Silence
+        came = self._read(max(0.0, min(left, WATCH_SECONDS)))
+        if self._lines or (came and left > 0):
             return
-        if self._running.poll() is not None and not self._read(0):
+        if self._running.poll() is not None:
+            self._read(0)
             self._stdout_ended = True
         elif left <= 0:
-            raise Silence
+            raise self._end("stdin") if self._is_deaf() else Silence
+
+    def _is_deaf(self) -> bool:
+        """Whether nobody holds the other end of the driver's stdin any more."""
+        writer = select.poll()
+        writer.register(self._stdin.fileno(), 0)
+        return bool(writer.poll(0))
 
     def _read(self, seconds: float) -> bool:
         """Read what is there, waiting at most `seconds` for it. False if nothing came."""
@@ -221,6 +225,8 @@ class ProcessLink:
         writable.register(self._stdin.fileno(), select.POLLOUT)
         while not writable.poll(10):
             self._read(0)
+            if self._stdout_ended:
+                return
             if self._backlog > MAX_BACKLOG:
                 raise DriverError(
                     f"the driver wrote {MAX_BACKLOG // 1024 // 1024} MiB to stdout without reading its stdin; "
@@ -232,16 +238,17 @@ class ProcessLink:
                     "a driver must go on reading while it waits for answers"
                 )
 
-    def _how_it_ended(self, closed: str) -> str:
+    def _end(self, closed: str) -> DriverError:
+        """How it ended; one that only closed a pipe has not ended, and is at fault."""
         try:
             status = self._running.wait(GONE_SECONDS)
         except subprocess.TimeoutExpired:
-            return (
+            return DriverError(
                 f"the driver closed its {closed} and goes on running; keep both pipes open until stdin ends, then exit"
             )
         if status < 0:
-            return f"the driver was ended by signal {_signal_name(-status)}"
-        return f"the driver exited with status {status}"
+            return DriverDiedError(f"the driver was ended by signal {_signal_name(-status)}")
+        return DriverDiedError(f"the driver exited with status {status}")
 
 
 def _signal_name(number: int) -> str:
@@ -267,8 +274,10 @@ def _parse(line: bytes) -> Json:
         message: Json = _DECODER.decode(text)
     except _AmbiguousError as error:
         raise _no_message(line, str(error)) from None
-    except ValueError:
+    except json.JSONDecodeError:
         raise _no_message(line, "is not JSON") from None
+    except ValueError:
+        raise _no_message(line, "holds a number that is too long") from None
     if "\\ud" in text.lower() and not _is_encodable(message):
         raise _no_message(line, "holds half of a surrogate pair")
     return message
@@ -277,7 +286,7 @@ def _parse(line: bytes) -> Json:
 def _no_message(line: bytes, what: str) -> DriverError:
     shown = line[:120].decode("utf-8", "backslashreplace")
     return DriverError(
-        f"the driver wrote a line to stdout that {what}: {shown!r}; "
+        f"the driver wrote a line to stdout that {what}: `{shown}`; "
         "write one JSON message a line there, and log to stderr"
     )
 

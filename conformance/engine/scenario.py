@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 
@@ -164,7 +165,8 @@ class Scenario:
         for each in self._case.allow:
             if isinstance(each, Mapping):
                 for kind, value in each.items():
-                    found += self._matchers(kind, value)
+                    with suppress(VectorError):  # a label that a later step gives; lint finds one that none gives
+                        found += self._matchers(kind, value)
             else:
                 found += self._matchers(str(each), None)
         return found

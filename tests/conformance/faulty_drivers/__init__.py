@@ -1,0 +1,1 @@
+"""Driver programs that behave well except in one thing, in plain standard library: `python program.py FAULT`."""
