@@ -65,7 +65,7 @@ TRUTH = "is a truth value to some readers; write true or false, or"
 BAD: list[tuple[str, str]] = [
     ("a: yes", f'a.yaml:1: yes {TRUTH} "yes" for the text.'),
     ("x: 1\na: No", f'a.yaml:2: No {TRUTH} "No" for the text.'),
-    ("on: s1", 'a.yaml:1: the key on must be text; write "on".'),
+    ("on: s1", 'a.yaml:1: the key `on` must be text; write "on".'),
     ("a: on", f'a.yaml:1: on {TRUTH} "on" for the text.'),
     ("a: OFF", f'a.yaml:1: OFF {TRUTH} "OFF" for the text.'),
     ("a: y", f'a.yaml:1: y {TRUTH} "y" for the text.'),
