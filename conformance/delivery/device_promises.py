@@ -163,6 +163,8 @@ def _may_abandon(record: Record) -> bool:
     """A device that leaves or destroys drops what waits, without a word (CTL-005)."""
     if isinstance(record, Called):
         return record.method in ("leave", "destroy_group")
+    if isinstance(record, Delivered):
+        return record.tag == Tag.REVOKE
     return isinstance(record, EventRaised) and record.details.get("status") in ("leaving", "destroying")
 
 
