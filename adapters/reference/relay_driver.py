@@ -155,7 +155,7 @@ class RelayDriver:
         settings = _settings(fields(params, "settings"))
         store = self._disk.open(folder)
         store.counter.disarm()
-        store.failing = self._store_fails
+        store.failing = self._store_fails = False
         try:
             relay = self._relay_class(store, settings, now)
         except SettingRefusedError:

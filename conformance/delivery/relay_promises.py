@@ -24,6 +24,7 @@ from conformance.delivery.relay_records import (
     StoreSwitched,
     byte_words,
 )
+from conformance.delivery.relay_waiting import what_waits_is_delivered
 from conformance.engine.record import Breach, History
 
 # -- pushes -----------------------------------------------------------------------------------------------------------
@@ -56,12 +57,35 @@ def refusals_say_a_code_only(history: History) -> Iterator[Breach]:
             yield Breach("RLY-012", f"the refusal of {record.label} carries more than its code: {fields}", record)
 
 
+def refusals_keep_the_session(history: History) -> Iterator[Breach]:
+    """RLY-012: a Push Session does not end with a refusal.
+
+    A relay that ends sessions after an ack as well has another reason, which is its own affair.
+    """
+    latest: dict[str, PushAnswered] = {}
+    ended: list[tuple[PushAnswered, SessionEnded]] = []
+    acked = False
+    for record in history:
+        if isinstance(record, PushAnswered):
+            latest[record.session] = record
+            acked = acked or not record.code
+        elif isinstance(record, Pushed):
+            latest.pop(record.session, None)
+        elif isinstance(record, SessionEnded) and record.session in latest:
+            answer = latest[record.session]
+            ended += [(answer, record)] if answer.at == record.at else []
+    if acked and all(answer.code for answer, _ in ended):
+        for answer, end in ended:
+            yield Breach("RLY-012", f"the relay refuses {answer.label} and ends {answer.session} with it", end)
+
+
 # -- deliveries -------------------------------------------------------------------------------------------------------
 
 WRONG_SESSION = {
     "unknown": ("RLY-007", "the relay delivers {what} on a session that no device ever opened"),
     "left": ("RLY-005", "the relay delivers {what} on {session}, which is over"),
     "ended": ("RLY-005", "the relay delivers {what} on {session}, which it had ended itself"),
+    "gone": ("RLY-005", "the relay delivers {what} on {session}, which went when the relay stopped"),
 }
 
 
@@ -215,9 +239,8 @@ def acked_is_never_delivered(history: History) -> Iterator[Breach]:
     for position, record in enumerate(history):
         if isinstance(record, StoreSwitched):
             failing = record.failing
-        elif isinstance(record, Killed):
-            failing = False
         elif isinstance(record, Started):
+            failing = False
             restarted = set(acked)
         elif isinstance(record, DeliverAcked) and record.valid and not record.lost:
             if not failing and position not in doubtful:
@@ -263,5 +286,7 @@ PROMISES = (
     acked_is_never_delivered,
     blobs_come_once_a_session,
     arrival_order_is_kept,
+    what_waits_is_delivered,
+    refusals_keep_the_session,
     blob_ids_name_one_blob,
 )

@@ -42,11 +42,13 @@ class Pushes:
     def __init__(self) -> None:
         self._by_label: dict[str, Push] = {}
         self._by_envelope: defaultdict[bytes, list[Push]] = defaultdict(list)
+        self._waiting: list[Push] = []
 
     def add(self, label: str, session: str, recipient: str, envelope: bytes) -> Push:
         if label in self._by_label:
             raise VectorError(f"two pushes are called {label}")
         push = self._by_label[label] = Push(len(self._by_label) + 1, label, session, recipient, envelope)
+        self._waiting.append(push)
         if recipient:
             self._by_envelope[envelope].append(push)
         return push
@@ -68,7 +70,8 @@ class Pushes:
         return found
 
     def waiting(self) -> list[Push]:
-        return [push for push in self._by_label.values() if push.state is State.WAITING]
+        self._waiting = [push for push in self._waiting if push.state is State.WAITING]
+        return list(self._waiting)
 
     def cut_off(self) -> None:
         """The relay is gone: what it has not answered it never will."""

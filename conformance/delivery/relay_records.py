@@ -191,7 +191,7 @@ class BlobDelivered(Record):
 
     `label` is the push it came from, empty if it is none that was pushed, and then `mismatch` says how it differs.
     `owner` is whom that push was for, `device` whose session it came on. `problem` says what is wrong with that
-    session: `unknown`, `left` by the device, `ended` by the relay; empty for one that is open.
+    session: `unknown`, `left` by the device, `ended` by the relay, `gone` with it; empty for one that is open.
     """
 
     label: str
@@ -221,7 +221,7 @@ class DeliverAcked(Record):
     """A device sent DeliverAck.
 
     `label` is empty for an id that nobody has. `valid` if that id was given to this blob on this very session.
-    `lost` if there was no session left to send it on.
+    `lost` if there was no session left to send it on, `late` if the device had closed that session before.
     """
 
     label: str
@@ -230,6 +230,7 @@ class DeliverAcked(Record):
     device: str
     valid: bool
     lost: bool
+    late: bool = False
 
     @property
     def source(self) -> str:
@@ -242,4 +243,5 @@ class DeliverAcked(Record):
     def describe(self) -> str:
         what = f"{self.label} (blob {self.blob_id})" if self.label else f"blob {self.blob_id}, an id that nobody has"
         lost = ", lost: the relay has ended that session" if self.lost else ""
-        return f"DeliverAck {what} on {self.session}{lost}"
+        late = ", which is closed" if self.late else ""
+        return f"DeliverAck {what} on {self.session}{lost}{late}"

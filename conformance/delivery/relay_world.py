@@ -38,7 +38,10 @@ PATIENCE = 25
 
 @dataclass(slots=True)
 class ReceiveSession:
-    """One Receive Session. `label` is the vector's name for it; `problem` is why it is not open any more."""
+    """One Receive Session. `label` is the vector's name for it.
+
+    `problem` is why it is not open: `left` by the device, `ended` by the relay, `gone` with the relay itself.
+    """
 
     label: str
     name: str
@@ -190,7 +193,7 @@ class RelayWorld:
         self._push_sessions.clear()
         self._early.clear()
         for session in self.sessions.values():
-            session.problem = session.problem or "left"
+            session.problem = "gone"
 
     def _needs_relay(self, verb: str) -> None:
         if not self.open_now:
@@ -229,7 +232,7 @@ class RelayWorld:
             self._opening = False
         session = self.sessions[label] = ReceiveSession(label, str(result.get("session", "")), device)
         if not self.open_now:
-            session.problem = "left"
+            session.problem = "gone"
             return
         self.record(ReceiveSessionOpened(at=self.at, step=self.step, session=label, device=device))
         known = self._by_name.get(session.name)
@@ -249,11 +252,14 @@ class RelayWorld:
         session.problem = "left"
 
     def deliver_ack(self, session: ReceiveSession, blob_id: str, push: Push | None) -> None:
-        """A session that the relay ended takes no ack any more: the ack is lost, as on a network."""
-        lost = session.problem == "ended"
-        if session.problem and not lost:
-            raise VectorError(f"the Receive Session {session.label} is closed, nothing can be acked on it")
-        valid = push is not None and push.blob_ids.get(session.label) == blob_id
+        """A session that the relay ended takes no ack any more: the ack is lost, as on a network.
+
+        One that the device closed itself is named all the same: RLY-008 is about acks that come late.
+        """
+        lost, late = session.problem == "ended", session.problem == "left"
+        if session.problem and not lost and not late:
+            raise VectorError(f"the Receive Session {session.label} went with the relay, nothing can be acked on it")
+        valid = not late and push is not None and push.blob_ids.get(session.label) == blob_id
         acked = DeliverAcked(
             at=self.at,
             step=self.step,
@@ -263,6 +269,7 @@ class RelayWorld:
             device=session.device,
             valid=valid,
             lost=lost,
+            late=late,
         )
         self.record(acked)
         if lost:

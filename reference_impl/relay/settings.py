@@ -41,8 +41,8 @@ class SettingsCheck:
         if settings.max_sessions_per_device < 1:
             raise SettingRefusedError("max_sessions_per_device", "leaves no session, give at least 1")
         for setting, value in _amounts(settings):
-            if value < 0:
-                raise SettingRefusedError(setting, f"is {value}, give 0 or more")
+            if value < 1:
+                raise SettingRefusedError(setting, f"is {value}, give at least 1")
 
     def ttl_ceiling(self) -> int:
         """The longest TTL, in milliseconds: exactly 30 days are allowed (RLY-015)."""

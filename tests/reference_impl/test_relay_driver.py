@@ -204,13 +204,12 @@ def test_the_next_open_disarms_a_crash(kit: Kit, ending: str) -> None:
     assert kit.push(str(session["session"]), DANA, b"a") == [kit.answered(ACK)]
 
 
-def test_a_full_disk_stays_full_over_a_restart_and_not_over_a_reset(kit: Kit) -> None:
-    kit.answer("store.fail", {"mode": "failing"})
-    kit.answer("close")
-    kit.open()
+@pytest.mark.parametrize("ending", ["close", "reset"])
+def test_a_full_disk_has_room_again_at_the_next_open(kit: Kit, ending: str) -> None:
     kit.answer("push_session.open")
+    kit.answer("store.fail", {"mode": "failing"})
     assert kit.push("push-1", DANA, b"a") == [kit.answered(refused("unavailable"))]
-    kit.answer("reset")
+    kit.answer(ending)
     kit.open()
     kit.answer("push_session.open")
     assert kit.push("push-2", DANA, b"a") == [kit.answered(ACK)]

@@ -62,7 +62,7 @@ def test_the_rate_is_a_token_bucket_for_each_recipient() -> None:
 
 
 def test_what_is_refused_costs_no_token() -> None:
-    bench = RelayBench(RelaySettings(push_burst=1, push_rate_per_second=0, max_envelope_bytes=1))
+    bench = RelayBench(RelaySettings(push_burst=1, push_rate_per_second=1, max_envelope_bytes=1))
     bench.store.failing = True
     assert answers(bench.push(DANA, b"a")) == [Refusal.UNAVAILABLE]
     bench.store.failing = False
@@ -85,10 +85,15 @@ def test_the_default_burst_and_rate() -> None:
         (replace(DEFAULTS, ttl=30 * DAY + 1), "ttl"),
         (replace(DEFAULTS, ttl=0), "ttl"),
         (replace(DEFAULTS, max_blobs_per_inbox=-1), "max_blobs_per_inbox"),
+        (replace(DEFAULTS, max_blobs_per_inbox=0), "max_blobs_per_inbox"),
         (replace(DEFAULTS, max_bytes_per_inbox=-1), "max_bytes_per_inbox"),
+        (replace(DEFAULTS, max_bytes_per_inbox=0), "max_bytes_per_inbox"),
         (replace(DEFAULTS, max_envelope_bytes=-1), "max_envelope_bytes"),
+        (replace(DEFAULTS, max_envelope_bytes=0), "max_envelope_bytes"),
         (replace(DEFAULTS, push_rate_per_second=-1), "push_rate_per_second"),
+        (replace(DEFAULTS, push_rate_per_second=0), "push_rate_per_second"),
         (replace(DEFAULTS, push_burst=-1), "push_burst"),
+        (replace(DEFAULTS, push_burst=0), "push_burst"),
         (replace(DEFAULTS, max_sessions_per_device=0), "max_sessions_per_device"),
     ],
 )

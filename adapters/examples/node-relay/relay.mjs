@@ -12,16 +12,16 @@ const MILLI = 1000; // one push is 1000 thousandths of a token: whole numbers, s
 const RECEIVE_SESSIONS_PER_DEVICE = 4;
 export const TTL_CEILING = 30 * DAY;
 
-const whole = (value) => Number.isSafeInteger(value) && value >= 0;
+const positive = (value) => Number.isSafeInteger(value) && value > 0;
 
 /** name -> [default, is this value one the relay starts with]. */
 const SETTINGS = {
-  ttl: [TTL_CEILING, (value) => whole(value) && value > 0 && value <= TTL_CEILING],
-  max_blobs_per_inbox: [10_000, whole],
-  max_bytes_per_inbox: [268_435_456, whole],
-  max_envelope_bytes: [65_482, whole],
-  push_rate_per_second: [20, whole],
-  push_burst: [500, whole],
+  ttl: [TTL_CEILING, (value) => positive(value) && value <= TTL_CEILING],
+  max_blobs_per_inbox: [10_000, positive],
+  max_bytes_per_inbox: [268_435_456, positive],
+  max_envelope_bytes: [65_482, positive],
+  push_rate_per_second: [20, positive],
+  push_burst: [500, positive],
 };
 
 /** The relay will not start with this setting. */
