@@ -362,7 +362,7 @@ def handler_gets_what_was_sent(history: History) -> Iterator[Breach]:
     """RCV-006: sender and bytes of a message as they were sent."""
     delivered: dict[str, Delivered] = {}
     for record in history:
-        if isinstance(record, Delivered) and record.usable:
+        if isinstance(record, Delivered) and record.usable and record.tag == Tag.SYNC:
             delivered.setdefault(record.message_id, record)
         if not isinstance(record, HandlerCalled):
             continue
@@ -447,24 +447,33 @@ def _is_wipe(record: Record) -> bool:
     return isinstance(record, EventRaised) and record.details.get("status") == "notJoined"
 
 
+@dataclass(slots=True)
+class _HandledInOrder:
+    """What one sender's messages came to: those handled, and the highest Sequence among them."""
+
+    messages: dict[str, tuple[int, Delivered]] = field(default_factory=dict)
+    highest: int = -1
+
+
 def sender_order_is_kept(history: History) -> Iterator[Breach]:
     """RCV-005: messages of one sender are first handled in the order sent, as far as they arrived in it."""
     arrived: dict[str, tuple[int, Delivered]] = {}
-    handled: dict[str, list[str]] = defaultdict(list)
+    handled: dict[str, _HandledInOrder] = defaultdict(_HandledInOrder)
     for position, record in enumerate(history):
-        if isinstance(record, Delivered) and record.usable:
+        if isinstance(record, Delivered) and record.usable and record.tag == Tag.SYNC:
             arrived.setdefault(record.message_id, (position, record))
         if not isinstance(record, HandlerCalled) or record.message_id not in arrived:
             continue
         place, blob = arrived[record.message_id]
         before = handled[blob.sender]
-        if record.message_id in before:
+        if record.message_id in before.messages:
             continue
-        for other_id in before:
-            other_place, other = arrived[other_id]
-            if other.sequence > blob.sequence and other_place > place:
-                yield Breach("RCV-005", f"{blob.label} is handled after {other.label}, sent later", record)
-        before.append(record.message_id)
+        if blob.sequence < before.highest:
+            for other_place, other in before.messages.values():
+                if other.sequence > blob.sequence and other_place > place:
+                    yield Breach("RCV-005", f"{blob.label} is handled after {other.label}, sent later", record)
+        before.messages[record.message_id] = (place, blob)
+        before.highest = max(before.highest, blob.sequence)
 
 
 def nothing_is_pulled_without_handler(history: History) -> Iterator[Breach]:

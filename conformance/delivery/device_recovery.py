@@ -10,6 +10,7 @@ from conformance.delivery.device_world import DeviceWorld
 from conformance.delivery.kit_relay import Blob
 from conformance.engine.argument import Argument
 from conformance.outcome import SpecBrokenError
+from reference_impl.wire.content import Tag
 
 MINUTE = 60_000
 LONG_ENOUGH = 10 * MINUTE
@@ -145,6 +146,6 @@ class Recovery:
         found: dict[str, Blob] = {}
         for blob in world.relay.blobs.values():
             is_mine = blob.recipient_pub == world.group.alice.noise_pub
-            if is_mine and blob.usable and blob.content.message_id in returned:
+            if is_mine and blob.usable and blob.content.tag == Tag.SYNC and blob.content.message_id in returned:
                 found.setdefault(blob.content.message_id, blob)
         return list(found.values())
