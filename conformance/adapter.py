@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 from conformance.drivers.in_process import Boot, InProcessLink
 from conformance.drivers.link import Link
@@ -26,6 +27,10 @@ Factory = Callable[[str, str], Callable[[], Boot]]
 
 class AdapterError(Exception):
     """An adapter that cannot be found, read or started: one sentence that says what, where and what to do."""
+
+
+class NoStartError(AdapterError):
+    """An adapter that was found, and whose driver does not start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +55,12 @@ class Adapter:
         return ProcessLink([words.get(part, part) for part in self.command], self.folder, self.timeouts.reply)
 
     def _factory(self) -> Factory:
-        module, _, name = self.factory.partition(":")
+        return cast("Factory", self.imported(self.factory.partition(":")[2]))
+
+    def imported(self, name: str) -> object:
+        """What the module of this adapter's factory calls `name`. Raises AdapterError."""
         try:
-            found: Factory = getattr(importlib.import_module(module), name)
+            found: object = getattr(importlib.import_module(self.factory.partition(":")[0]), name)
         except Exception as error:  # noqa: BLE001 - whatever a module does when it is imported
             raise AdapterError(
                 f"the factory {self.factory!r} of adapter {self.name} cannot be imported: {error}; "
@@ -70,10 +78,13 @@ def find(word: str, folder: Path) -> Adapter:
             f"--adapter={word}: containers and live relays are not supported by this version of the kit; "
             "write a driver for your system, see adapters/README.md"
         )
-    for path in _places(word, folder):
-        if path.is_file():
-            return read(path)
-    member = _family_member(word, folder)
+    try:
+        for path in _places(word, folder):
+            if path.is_file():
+                return read(path)
+        member = _family_member(word, folder)
+    except (OSError, RuntimeError) as error:  # a name too long, a link to itself
+        raise AdapterError(f"--adapter={word[:100]} cannot be looked up: {error}; name a manifest") from None
     if member is not None:
         return member
     raise AdapterError(_not_found(word, folder))
@@ -104,8 +115,7 @@ def names(folder: Path) -> list[str]:
 
 def members(family: Adapter) -> Mapping[str, tuple[str, ...]]:
     """The members of a family of adapters, each with its roles."""
-    module = importlib.import_module(family.factory.partition(":")[0])
-    listed: Callable[[], Mapping[str, tuple[str, ...]]] = module.members
+    listed = cast("Callable[[], Mapping[str, tuple[str, ...]]]", family.imported("members"))
     return listed()
 
 

@@ -33,9 +33,9 @@ def explain(result: Mapping[str, Json], again: str) -> str:
     return "\n".join(lines)
 
 
-def rerun_command(adapter: str, case_id: str, vectors: str = "") -> str:
-    """The one command that runs just this case."""
-    words = ["pytest", "conformance"]
+def rerun_command(adapter: str, case_id: str, vectors: str = "", *, by_name: bool = False) -> str:
+    """The one command that runs just this case. `by_name`: the kit is installed, and found as a package."""
+    words = ["pytest", *(["--pyargs"] if by_name else []), "conformance"]
     if adapter:
         words.append(f"--adapter={adapter}")
     if vectors:

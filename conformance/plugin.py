@@ -57,6 +57,7 @@ def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, py
     return report
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     sessions.take_report(report)
 

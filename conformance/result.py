@@ -45,7 +45,7 @@ class Result:
             "spec": case.spec,
             "role": case.role,
             "clauses": list(case.clauses),
-            "file": case.location,
+            "file": printable(case.location),
             "outcome": str(self.outcome),
         }
         if self.waiver:

@@ -29,16 +29,18 @@ def write(
         raise ValueError(f"the kit's own results do not fit their schema: {schema.explain(document)}")
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".results-", suffix=".json")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        json.dump(document, file, indent=1, ensure_ascii=True)
-        file.write("\n")
-    os.chmod(name, 0o644)
-    os.replace(name, path)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(document, file, indent=1, ensure_ascii=True)
+            file.write("\n")
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
 
 
-def build(
-    plan: Plan, systems: Mapping[str, Greeting], results: Iterable[JsonObject], *, complete: bool
-) -> JsonObject:
+def build(plan: Plan, systems: Mapping[str, Greeting], results: Iterable[JsonObject], *, complete: bool) -> JsonObject:
     """The document of `vectors/schema/results.json`."""
     cases = [*results, *(_not_applicable(plan, number) for number in range(len(plan.others)))]
     return {
@@ -47,7 +49,7 @@ def build(
         "specs": sorted(plan.catalogues),
         "complete": complete,
         "adapter": {
-            "name": plan.adapter.name,
+            "name": printable(plan.adapter.name),
             "roles": list(plan.adapter.roles),
             "driver": plan.adapter.driver,
             "envelopes": "plain",
@@ -75,7 +77,7 @@ def _not_applicable(plan: Plan, number: int) -> JsonObject:
         "spec": case.spec,
         "role": case.role,
         "clauses": list(case.clauses),
-        "file": case.location,
+        "file": printable(case.location),
         "outcome": "not_applicable",
         "reason": f"the adapter is no {case.role}",
     }

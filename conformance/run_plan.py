@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import datetime
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from conformance import waivers
-from conformance.adapter import Adapter, AdapterError, find
+from conformance.adapter import Adapter, AdapterError, NoStartError, find
 from conformance.catalogue import Catalogue, catalogue
 from conformance.data_files import vectors_root
 from conformance.engine.run import Runner
@@ -88,7 +89,9 @@ def make(selection: Selection, folder: Path, today: datetime.date) -> Plan:
         catalogues = {role.spec: catalogue(role.spec) for role in ROLES.values()}
         chosen = _chosen(every, selection, catalogues)
         known = waivers.load(adapter.waivers, today, _ids(every), _clauses(catalogues)) if adapter.waivers else []
-    except (VectorsError, YamlError) as error:
+    except NoStartError:
+        raise
+    except (AdapterError, VectorsError, YamlError) as error:
         raise PlanError(str(error)) from None
     mine = [case for case in chosen if case.role in adapter.roles]
     if not mine:
@@ -104,7 +107,7 @@ def make(selection: Selection, folder: Path, today: datetime.date) -> Plan:
 def load_cases(own: str, folder: Path) -> list[Case]:
     """The cases of a user's folder, or the kit's own, each device vector followed by its crash sweep."""
     root = (folder / own) if own else None
-    if root is not None and not root.exists():
+    if root is not None and not os.path.exists(root):  # which is false where Path.exists raises: a name too long
         raise PlanError(f"--vectors={own}: there is no such file or folder")
     cases: list[Case] = []
     for case in load_vectors(root) if root is not None else own_vectors():
@@ -133,7 +136,7 @@ def own_vectors() -> list[Case]:
 
 
 def check_start(adapter: Adapter) -> dict[str, Greeting]:
-    """Start the driver once for each role and stop it again. Raises AdapterError if it does not start."""
+    """Start the driver once for each role and stop it again. Raises NoStartError if it does not start."""
     return {role: _greet(adapter, ROLES[role]) for role in adapter.roles}
 
 
@@ -144,7 +147,7 @@ def _greet(adapter: Adapter, role: Role) -> Greeting:
     except DriverError as error:
         words = system.last_words().strip()
         tail = f" Its last words on stderr: {words[-500:]}" if words else ""
-        raise AdapterError(f"adapter {adapter.name} does not start as a {role.name}: {error}.{tail}") from None
+        raise NoStartError(f"adapter {adapter.name} does not start as a {role.name}: {error}.{tail}") from None
     finally:
         system.stop()
 
@@ -158,11 +161,11 @@ def _ask_role(adapter: Adapter) -> str:
     except WrongRoleError as error:
         if error.role in ROLES:
             return error.role
-        raise AdapterError(f"adapter {adapter.name}: {error}") from None
+        raise NoStartError(f"adapter {adapter.name}: {error}") from None
     except DriverError as error:
         words = system.last_words().strip()
         tail = f" Its last words on stderr: {words[-500:]}" if words else ""
-        raise AdapterError(f"adapter {adapter.name} does not start: {error}.{tail}") from None
+        raise NoStartError(f"adapter {adapter.name} does not start: {error}.{tail}") from None
     finally:
         system.stop()
     return first.name

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from conformance import explanation, run_plan, summary, waivers
-from conformance.adapter import AdapterError
+from conformance.adapter import AdapterError, NoStartError
 from conformance.outcome import Outcome
 from conformance.printable import printable
 from conformance.result import Result, counts
@@ -31,6 +31,7 @@ class Session:
 
     plan: Plan
     systems: dict[str, Greeting]
+    is_worker: bool = False
     results: dict[str, JsonObject] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
     written: str = ""
@@ -63,14 +64,14 @@ def begin(config: pytest.Config) -> None:
     try:
         plan = run_plan.make(selection, config.invocation_params.dir, datetime.datetime.now(tz=datetime.UTC).date())
         systems = {} if is_worker or option.list else run_plan.check_start(plan.adapter)
-    except PlanError as error:
-        raise pytest.UsageError(printable(str(error))) from None
-    except AdapterError as error:
+    except NoStartError as error:
         pytest.exit(printable(str(error)), returncode=CANNOT_START)
+    except (PlanError, AdapterError) as error:
+        raise pytest.UsageError(printable(str(error))) from None
     if option.list:
         _print_list(plan)
         pytest.exit(f"{len(plan.cases)} cases listed, nothing was run", returncode=0)
-    session = Session(plan, systems)
+    session = Session(plan, systems, is_worker)
     config.stash[SESSION] = session
     _current.append(session)
 
@@ -117,7 +118,7 @@ class CaseItem(pytest.Item):
 
     def _explain(self, result: Result) -> str:
         option = self.config.option
-        again = explanation.rerun_command(option.adapter, self.case.id, option.vectors)
+        again = explanation.rerun_command(option.adapter, self.case.id, option.vectors, by_name=option.pyargs)
         return explanation.explain(result.to_json(), again)
 
     def reportinfo(self) -> tuple[Path, int, str]:
@@ -129,13 +130,14 @@ class Explained(Exception):  # noqa: N818 - it carries an explanation to pytest,
 
 
 def take_report(report: pytest.TestReport) -> None:
-    """Gather the result that a worker sent along; a case's reports all carry the same one."""
-    if not _current:
+    """Gather the result that a report carries. On the controller it ends here, and no JUnit file repeats it."""
+    if not _current or _current[-1].is_worker:
         return
     for name, value in report.user_properties:
         if name == PROPERTY and isinstance(value, str):
             result: JsonObject = json.loads(value)
             _current[-1].results[str(result["id"])] = result
+    report.user_properties = [entry for entry in report.user_properties if entry[0] != PROPERTY]
 
 
 def finish(session: pytest.Session) -> None:
@@ -144,13 +146,11 @@ def finish(session: pytest.Session) -> None:
     if mine is None:
         return
     mine.plan.stop()
-    if hasattr(session.config, "workerinput"):
+    if mine.is_worker:
         return
     used = [str(result["waiver"]) for result in mine.results.values() if "waiver" in result]
     exercised = [each for each in mine.plan.waivers if _was_exercised(each, mine)]
     mine.faults = waivers.unused(exercised, used)
-    if mine.faults and session.exitstatus == pytest.ExitCode.OK:
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED
     path = session.config.invocation_params.dir / session.config.option.results
     complete = len(mine.results) == len(mine.plan.cases)
     try:
@@ -158,6 +158,10 @@ def finish(session: pytest.Session) -> None:
         mine.written = str(session.config.option.results)
     except OSError as error:
         mine.faults.append(f"{path} cannot be written: {error.strerror}; name another file with --results")
+    except ValueError as error:
+        mine.faults.append(f"{path} is not written: {error}; please report it")
+    if mine.faults and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def summarise(reporter: pytest.TerminalReporter) -> None:
@@ -176,6 +180,10 @@ def summarise(reporter: pytest.TerminalReporter) -> None:
             reporter.line(f"advice, {result['id']}: {result['reason']}", yellow=True)
     if found[Outcome.NOT_RUN]:
         reporter.line(f"{found[Outcome.NOT_RUN]} cases were not run: the driver lacks what they need (-rs says what).")
+    if len(results) < len(session.plan.cases):
+        reporter.line(
+            f"The run ended early: {len(results)} of {len(session.plan.cases)} cases have a result.", red=True
+        )
     for fault in session.faults:
         reporter.line(printable(fault), red=True)
     reporter.line("Envelopes were plain: this judges the state machines, and cannot be certified.")
