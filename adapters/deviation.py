@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from adapters.reference.in_process import Boot, boot_device, boot_relay
 from reference_impl.device.device import Device
+from reference_impl.device.outbox import Outbox
 from reference_impl.relay.relay import Relay
 
 
@@ -50,6 +51,15 @@ class Family:
         """What lays out a disk for that deviation."""
         system = self.by_name[member].system
         return boot_device(system) if issubclass(system, Device) else boot_relay(system)
+
+
+def with_outbox(outbox: type[Outbox]) -> type[Device]:
+    """The reference Device with another outbox."""
+
+    class Deviating(Device):
+        outbox_class = outbox
+
+    return Deviating
 
 
 def role_of(deviation: Deviation) -> str:

@@ -357,7 +357,10 @@ class DeviceWorld:
 
     def _push(self, call: Call) -> None:
         pushed = self._read_push(call.params)
-        self.see(pushed)
+        if self.relay.connected:
+            self.see(pushed)
+        else:  # it reaches nobody: a device may notice late that the relay is gone, and retry a lost push at once
+            self.record(pushed)
         if pushed.problem:
             raise SpecBrokenError(
                 f"the device pushed an Envelope to {pushed.recipient} that cannot be read: {pushed.problem}",
