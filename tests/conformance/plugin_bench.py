@@ -49,6 +49,10 @@ steps:
 """
 
 
+QUIET = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest")
+"""No cache in the checkout; and Hypothesis's plugin would import all of Hypothesis anew in every run."""
+
+
 class Kit:
     """A folder with vectors and adapters, and pytest over the conformance package in it."""
 
@@ -80,7 +84,7 @@ class Kit:
     def arguments(self, *more: str) -> list[str]:
         chosen = [] if any(each.startswith("--adapter") for each in more) else ["--adapter=good.yaml"]
         vectors = [] if any(each.startswith("--vectors") for each in more) else ["--vectors=own"]
-        return ["--pyargs", "conformance", "-p", "no:cacheprovider", *chosen, *vectors, *more]
+        return ["--pyargs", "conformance", *QUIET, *chosen, *vectors, *more]
 
     def run(self, *more: str) -> pytest.RunResult:
         """In this process; for a process of its own see `command`."""

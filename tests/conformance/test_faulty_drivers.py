@@ -17,6 +17,7 @@ from tests.conformance.faulty_drivers.faults import FAULTS, START_FAULTS
 ERROR, FAIL = Outcome.ERROR, Outcome.FAIL
 BLAMED: dict[str, tuple[Outcome, str]] = {
     "hangs": (ERROR, "did not answer settle within 0.4 s; answer it, or raise `timeouts.reply` in the manifest"),
+    "hangs_and_says_so": (ERROR, "did not answer settle within 0.4 s"),
     "hangs_deaf_to_sigterm": (ERROR, "did not answer settle within 0.4 s"),
     "hangs_in_reset": (ERROR, "after the vector: the driver did not answer reset within 0.4 s"),
     "exits": (ERROR, "the driver exited with status 3 instead of answering settle, and nobody had asked it to end"),

@@ -100,6 +100,11 @@ def hangs(_device: Device, _message: Fields, _good: list[Fields]) -> None:
     hang()
 
 
+def hangs_and_says_so(_device: Device, _message: Fields, _good: list[Fields]) -> None:
+    Path("hangs").write_bytes(b"")
+    hang()
+
+
 def hangs_deaf_to_sigterm(_device: Device, _message: Fields, _good: list[Fields]) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     hang()
@@ -210,6 +215,7 @@ START_FAULTS: dict[str, Fault] = {
 }
 FAULTS: dict[str, Fault] = {
     "hangs": at("settle", hangs),
+    "hangs_and_says_so": at("settle", hangs_and_says_so),
     "hangs_deaf_to_sigterm": at("settle", hangs_deaf_to_sigterm),
     "hangs_in_reset": at("reset", hangs),
     "exits": at("settle", exits(3, "out of cheese\n")),

@@ -1,0 +1,87 @@
+"""A run that is cut short: what was found is written, and no driver stays behind."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.conformance.faulty_bench import VECTORS, is_gone, pids
+from tests.conformance.plugin_bench import Kit
+
+pytest_plugins = ("pytester",)
+SECONDS = 60
+
+
+@pytest.fixture(name="kit")
+def _kit(pytester: pytest.Pytester) -> Kit:
+    """One case that passes, then one in which the driver hangs for longer than any test waits."""
+    kit = Kit(pytester)
+    kit.write("own/d.yaml", VECTORS)
+    patient = kit.adapter("hanging", "hangs_and_says_so").read_text(encoding="utf-8").replace("400ms", "10m")
+    kit.write("hanging.yaml", patient)
+    return kit
+
+
+def start_until_it_hangs(kit: Kit, *more: str) -> subprocess.Popen[bytes]:
+    """Start pytest and return once its driver has written that it hangs: into a pipe that it finds by its name."""
+    os.mkfifo(kit.folder / "hangs")
+    opened = os.open(kit.folder / "hangs", os.O_RDONLY | os.O_NONBLOCK)
+    (kit.folder / "temporary").mkdir()
+    process = subprocess.Popen(
+        kit.command("--adapter=hanging.yaml", "--junitxml=junit.xml", *more),
+        cwd=kit.folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        env={**os.environ, "TMPDIR": str(kit.folder / "temporary")},
+    )
+    assert was_written(opened), "the driver never came so far"
+    return process
+
+
+def was_written(descriptor: int) -> bool:
+    """Whether somebody opened the other end of this FIFO and closed it again, within a minute."""
+    watch = select.poll()
+    watch.register(descriptor, select.POLLIN)
+    written = bool(watch.poll(1000 * SECONDS))
+    os.close(descriptor)
+    return written
+
+
+def test_ctrl_c_ends_the_run_and_keeps_what_was_found(kit: Kit) -> None:
+    process = start_until_it_hangs(kit)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=SECONDS)
+    assert process.returncode == pytest.ExitCode.INTERRUPTED
+    assert b"INTERNALERROR" not in output
+    assert b"The run ended early: 1 of 3 cases have a result." in output
+    assert kit.results()["complete"] is False
+    assert kit.outcomes() == {"OWN-001": "pass"}
+    junit = ElementTree.fromstring((kit.folder / "junit.xml").read_bytes())  # noqa: S314 - the kit has just written it
+    assert next(junit.iter("testcase")).get("name") == "OWN-001"
+    assert all(is_gone(pid) for pid in pids(kit.folder))
+    assert list((kit.folder / "temporary").glob("conformance-*")) == []
+
+
+def test_ctrl_c_reaches_the_drivers_of_workers(kit: Kit) -> None:
+    process = start_until_it_hangs(kit, "-n1")
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers, too
+    output, _ = process.communicate(timeout=SECONDS)
+    assert process.returncode == pytest.ExitCode.INTERRUPTED
+    assert b"INTERNALERROR" not in output
+    assert kit.results()["complete"] is False
+    assert len(pids(kit.folder)) >= 2
+    assert all(is_gone(pid) for pid in pids(kit.folder))
+
+
+def test_a_kit_that_is_killed_takes_its_driver_along(kit: Kit) -> None:
+    process = start_until_it_hangs(kit)
+    process.kill()
+    process.communicate(timeout=SECONDS)
+    assert len(pids(kit.folder)) >= 2
+    assert all(is_gone(pid) for pid in pids(kit.folder))
