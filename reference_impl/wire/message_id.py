@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from functools import lru_cache
 
 PREFIX = "tsm1_"
 DOMAIN = b"trueseal-message-id-v1\x00"
 
 
+@lru_cache(maxsize=4096)
 def message_id(author_pub: str, sequence: int) -> str:
     """Return the Message ID of an author's message.
 

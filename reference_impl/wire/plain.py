@@ -8,7 +8,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from reference_impl.wire.content import (
     Content,
@@ -25,6 +27,7 @@ SEALED_FIELDS = frozenset(
     ("bound", "author_pub", "sequence", "parents", "sender_timestamp", "tag", "body", "signature")
 )
 U64_MAX = 2**64 - 1
+KEY = re.compile(r"[0-9a-f]{64}")
 U64_DIGITS = 20
 
 
@@ -89,20 +92,7 @@ class PlainCodec:
         )
 
     def decode_manifest(self, body: bytes, version: int) -> Manifest:
-        fields = _load(body, "a Group Manifest")
-        members = fields.get("members")
-        if not isinstance(members, list):
-            raise MalformedError("members is not a list")
-        issued_by = _key(fields, "issued_by")
-        return Manifest(
-            group_id=_text(fields, "group_id"),
-            version=_u64(fields, "version"),
-            parent=_text(fields, "parent"),
-            members=tuple(_member(entry) for entry in members),
-            issued_by=issued_by,
-            hash=hashlib.sha256(body).hexdigest(),
-            signature_valid=fields.get("signature") == _manifest_signature(issued_by, version),
-        )
+        return _manifest(body, version)
 
     def encode_pair(self, noise_pub: str, signing_pub: str, secret: str) -> bytes:
         proof = _proof(secret, noise_pub, signing_pub)
@@ -126,6 +116,25 @@ class PlainCodec:
     def decode_token(self, text: str) -> PairingToken:
         fields = _load(text.encode("utf-8"), "a Pairing Token")
         return PairingToken(_key(fields, "noise_pub"), _key(fields, "signing_pub"), _text(fields, "secret"))
+
+
+@lru_cache(maxsize=256)
+def _manifest(body: bytes, version: int) -> Manifest:
+    """Read once: the same few manifests are read at every start and for every blob that carries one."""
+    fields = _load(body, "a Group Manifest")
+    members = fields.get("members")
+    if not isinstance(members, list):
+        raise MalformedError("members is not a list")
+    issued_by = _key(fields, "issued_by")
+    return Manifest(
+        group_id=_text(fields, "group_id"),
+        version=_u64(fields, "version"),
+        parent=_text(fields, "parent"),
+        members=tuple(_member(entry) for entry in members),
+        issued_by=issued_by,
+        hash=hashlib.sha256(body).hexdigest(),
+        signature_valid=fields.get("signature") == _manifest_signature(issued_by, version),
+    )
 
 
 def _outer(version: int, recipient_pub: str, ephemeral_pub: str) -> JsonObject:
@@ -185,11 +194,7 @@ def _u64(fields: Mapping[str, Json], name: str) -> int:
 
 def _key(fields: Mapping[str, Json], name: str) -> str:
     text = _text(fields, name)
-    try:
-        size = len(bytes.fromhex(text))
-    except ValueError:
-        size = 0
-    if size != 32 or text != text.lower() or len(text) != 64:
+    if KEY.fullmatch(text) is None:
         raise MalformedError(f"{name} is not 32 bytes as lower-case hex")
     return text
 
