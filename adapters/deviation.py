@@ -6,8 +6,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from adapters.reference.in_process import Boot, boot_device, boot_relay
+from reference_impl.device.checks import Checks
+from reference_impl.device.dedup import DedupTable
 from reference_impl.device.device import Device
+from reference_impl.device.membership import Membership
+from reference_impl.device.notices import Notices
 from reference_impl.device.outbox import Outbox
+from reference_impl.device.pairing import Pairing
+from reference_impl.device.recipient import Recipient
+from reference_impl.device.session_state import SessionState
 from reference_impl.relay.relay import Relay
 
 
@@ -58,6 +65,69 @@ def with_outbox(outbox: type[Outbox]) -> type[Device]:
 
     class Deviating(Device):
         outbox_class = outbox
+
+    return Deviating
+
+
+def with_membership(membership: type[Membership]) -> type[Device]:
+    """The reference Device with another way to judge and to carry out membership."""
+
+    class Deviating(Device):
+        membership_class = membership
+
+    return Deviating
+
+
+def with_pairing(pairing: type[Pairing]) -> type[Device]:
+    """The reference Device with another way to pair."""
+
+    class Deviating(Device):
+        pairing_class = pairing
+
+    return Deviating
+
+
+def with_recipient(recipient: type[Recipient]) -> type[Device]:
+    """The reference Device with another recipient."""
+
+    class Deviating(Device):
+        recipient_class = recipient
+
+    return Deviating
+
+
+def with_checks(checks: type[Checks]) -> type[Device]:
+    """The reference Device with other checks of a Blob."""
+
+    class Deviating(Device):
+        checks_class = checks
+
+    return Deviating
+
+
+def with_session_state(session_state: type[SessionState]) -> type[Device]:
+    """The reference Device with another Session State."""
+
+    class Deviating(Device):
+        session_state_class = session_state
+
+    return Deviating
+
+
+def with_dedup(dedup: type[DedupTable]) -> type[Device]:
+    """The reference Device with another dedup table."""
+
+    class Deviating(Device):
+        dedup_class = dedup
+
+    return Deviating
+
+
+def with_notices(notices: type[Notices]) -> type[Device]:
+    """The reference Device with another voice."""
+
+    class Deviating(Device):
+        notices_class = notices
 
     return Deviating
 

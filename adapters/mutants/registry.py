@@ -3,8 +3,33 @@
 from __future__ import annotations
 
 from adapters.deviation import Family, Mutant
+from adapters.mutants import (
+    control,
+    crash_points,
+    dedup_retention,
+    departure,
+    manifests,
+    pairing,
+    receiving,
+    replay_window,
+    sending,
+    sending_time,
+    versions,
+)
 
-MUTANTS: tuple[Mutant, ...] = ()
+MUTANTS: tuple[Mutant, ...] = (
+    *control.MUTANTS,
+    *crash_points.MUTANTS,
+    *dedup_retention.MUTANTS,
+    *departure.MUTANTS,
+    *manifests.MUTANTS,
+    *pairing.MUTANTS,
+    *receiving.MUTANTS,
+    *replay_window.MUTANTS,
+    *sending.MUTANTS,
+    *sending_time.MUTANTS,
+    *versions.MUTANTS,
+)
 FAMILY = Family(MUTANTS)
 members = FAMILY.members
 boot = FAMILY.boot

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from adapters.deviation import Family, Variant
+from adapters.variants import control, receiving, sending, versions
 
-VARIANTS: tuple[Variant, ...] = ()
+VARIANTS: tuple[Variant, ...] = (
+    *control.VARIANTS,
+    *receiving.VARIANTS,
+    *sending.VARIANTS,
+    *versions.VARIANTS,
+)
 FAMILY = Family(VARIANTS)
 members = FAMILY.members
 boot = FAMILY.boot

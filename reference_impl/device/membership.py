@@ -49,7 +49,7 @@ class Membership:
             manifest = self._context.codec.decode_manifest(content.body, version)
         except MalformedError:
             return Drop(Unreadable("malformed"))
-        if not manifest.signature_valid:
+        if not self.is_signed(manifest):
             return REFUSED
         current = self._state.manifest
         if current is None:
@@ -59,6 +59,10 @@ class Membership:
         if not self.includes_me(manifest) and self.is_removal(manifest):
             return Apply(partial(self.be_removed), self.after_wipe)
         return Apply(partial(self.accept_manifest, content.body), self._outbox.pump)
+
+    def is_signed(self, manifest: Manifest) -> bool:
+        """By its issuer, under this End-to-End Version (CTL-004)."""
+        return manifest.signature_valid
 
     def judge_first_manifest(self, content: Content, manifest: Manifest) -> Verdict:
         """Without a manifest only the one that the Pending Join waits for (CTL-003)."""

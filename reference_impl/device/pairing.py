@@ -80,7 +80,11 @@ class Pairing:
     def add_request(self, pair: Pair) -> None:
         joiner = Member(pair.noise_pub, pair.signing_pub, name_of(pair.signing_pub))
         self._requests[joiner.signing_pub] = joiner
-        self._notices.event(JoinRequest(joiner.signing_pub, joiner.name))
+        self._notices.event(JoinRequest(self.request_id(joiner.signing_pub), joiner.name))
+
+    def request_id(self, signing_pub: str) -> str:
+        """What the app calls a request by. It is opaque to the app."""
+        return signing_pub
 
     def accept(self, request: str) -> None:
         """Admit one request, which closes the window. A device without a group creates it here."""
