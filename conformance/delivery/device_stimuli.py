@@ -215,6 +215,8 @@ class DeviceStimuli:
             content = replace(content, body=argument.body("body", ""))
         sender = self.world.group.peers[original.sender]
         same = None if argument.flag("resealed", default=True) else original.envelope
+        if same is not None:
+            argument = Argument({**self._fields(argument), "fault": original.fault, "version": original.version})
         self._arrive(argument.text("as"), sender, content, argument, same)
 
     def deliver_again(self, argument: Argument) -> None:
@@ -302,6 +304,7 @@ class DeviceStimuli:
             and world.member
             and world.group.is_member(sender.name)
             and world.now - content.sender_timestamp <= WINDOW,
+            fault=fault,
         )
         world.relay.put(blob)
         session = world.relay.session_of(recipient)

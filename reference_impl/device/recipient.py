@@ -110,11 +110,15 @@ class Recipient:
     def proceed(self) -> None:
         """Take Blob after Blob until one needs the handler."""
         while self.may_take_next():
-            self.process(self._waiting.popleft())
+            self.process(self.take_next())
 
     def may_take_next(self) -> bool:
         """Serial: not while a message is with the handler, its retries included (RCV-004)."""
         return bool(self._waiting) and self.has_handler and self._handling is None
+
+    def take_next(self) -> Blob:
+        """In the order of arrival, which is each sender's own (RCV-005)."""
+        return self._waiting.popleft()
 
     def process(self, blob: Blob) -> None:
         match self._checks.judge(blob):
