@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from conformance.delivery.device_records import (
     Called,
+    CallFailed,
     DeliverAcked,
     Delivered,
     EventRaised,
@@ -75,7 +76,7 @@ def sequences_are_used_once(history: History) -> Iterator[Breach]:
             first = body.setdefault(record.message_id, record)
             if first.tag != record.tag or (record.tag == Tag.SYNC and first.body != record.body):
                 yield Breach("SND-025", f"Sequence {record.sequence} is used for two messages", record)
-    seen: set[str] = set()
+    seen: dict[str, bytes] = {}
     highest = -1
     for record in history:
         if isinstance(record, EventRaised) and record.details.get("status") == "notJoined":
@@ -83,8 +84,9 @@ def sequences_are_used_once(history: History) -> Iterator[Breach]:
         if not isinstance(record, SendReturned) or not record.message_id:
             continue
         if record.message_id in seen:
-            yield Breach("SND-023", f"two sends have the Message ID {record.message_id}", record)
-        seen.add(record.message_id)
+            clause = "SND-023" if seen[record.message_id] == record.body else "SND-025"
+            yield Breach(clause, f"two sends have the Message ID {record.message_id}", record)
+        seen[record.message_id] = record.body
         sequence = sequence_of.get(record.message_id, highest + 1)
         if sequence <= highest:
             yield Breach("SND-025", f"Sequence {sequence} of a later send is not greater than {highest}", record)
@@ -292,15 +294,69 @@ def failures_are_reported_once(history: History) -> Iterator[Breach]:
     """SND-015: at most one `sendFailed` for each recipient that failed."""
     failed: dict[str, set[str]] = defaultdict(set)
     reported: dict[str, int] = defaultdict(int)
+    answers: dict[str, PushAnswered] = {}
     doubtful = uncertain(history)
     for position, record in enumerate(history):
-        if isinstance(record, PushAnswered) and record.code and record.code not in TEMPORARY:
-            failed[record.message_id].add(record.recipient)
-        if isinstance(record, IssueRaised) and record.case == "sendFailed" and position not in doubtful:
-            message_id = str(record.details["message_id"])
-            reported[message_id] += 1
-            if record.details["reason"] != "expired" and reported[message_id] > len(failed[message_id]):
-                yield Breach("SND-015", f"sendFailed({message_id}) is raised more often than recipients failed", record)
+        if isinstance(record, PushAnswered):
+            answers[record.message_id] = record
+            if record.code and record.code not in TEMPORARY:
+                failed[record.message_id].add(record.recipient)
+        if not isinstance(record, IssueRaised) or record.case != "sendFailed" or position in doubtful:
+            continue
+        message_id = str(record.details["message_id"])
+        reported[message_id] += 1
+        if record.details["reason"] == "expired" or reported[message_id] <= len(failed[message_id]):
+            continue
+        if failed[message_id]:
+            yield Breach("SND-015", f"sendFailed({message_id}) is raised more often than recipients failed", record)
+        else:
+            clause, why = _no_failure(answers.get(message_id))
+            yield Breach(clause, f"sendFailed({message_id}) is raised although {why}", record)
+
+
+def _no_failure(answer: PushAnswered | None) -> tuple[str, str]:
+    """The clause that speaks of the last answer, which was none that ends an entry, and what it was."""
+    if answer is None:
+        return "SND-015", "the relay has not answered a push of it"
+    if answer.code:
+        return "SND-009", f"{answer.code} is a temporary refusal"
+    if answer.outcome == "unsupported":
+        return "SND-020", "the relay does not speak the Transport Version, which fails no entry"
+    return "SND-027", "no recipient's relay has refused it for good"
+
+
+def nothing_expires_early(history: History) -> Iterator[Breach]:
+    """SND-016: the 30 days run from `send()`."""
+    sent_at = {record.message_id: record.at for record in history if isinstance(record, SendReturned)}
+    for record in history:
+        if not isinstance(record, IssueRaised) or record.details.get("reason") != "expired":
+            continue
+        message_id = str(record.details.get("message_id", ""))
+        age = record.at - sent_at.get(message_id, record.at - OUTBOX_EXPIRY)
+        if age < OUTBOX_EXPIRY:
+            yield Breach("SND-016", f"{message_id} is reported as expired {by_words(age)} after its send()", record)
+
+
+def pushes_are_named_by_send(history: History) -> Iterator[Breach]:
+    """SND-028: a recipient computes the Message ID that `send()` returned. Calls that never returned prove nothing."""
+    calls = sum(isinstance(record, Called) and record.method == "send" for record in history)
+    ends = sum(
+        isinstance(record, SendReturned) or (isinstance(record, CallFailed) and record.method == "send")
+        for record in history
+    )
+    if calls != ends:
+        return
+    names = {record.message_id for record in history if isinstance(record, SendReturned)}
+    label_of = {record.body: record.label for record in history if isinstance(record, SendReturned)}
+    for record in history:
+        if isinstance(record, Pushed) and record.tag == Tag.SYNC and not record.problem:
+            label = label_of.get(record.body)
+            if label is not None and record.message_id not in names:
+                yield Breach(
+                    "SND-028",
+                    f"the body of {label} goes out under the Message ID {record.message_id}, which no send() returned",
+                    record,
+                )
 
 
 def relay_learns_nothing_more(history: History) -> Iterator[Breach]:
@@ -527,8 +583,10 @@ def held_blobs_give_way_with_an_issue(history: History) -> Iterator[Breach]:
 
 
 PROMISES = (
-    pushes_carry_their_send,
     sequences_are_used_once,
+    pushes_are_named_by_send,
+    pushes_carry_their_send,
+    nothing_expires_early,
     outbox_keeps_its_order,
     sends_are_pushed_in_order,
     failures_are_reported_once,

@@ -369,15 +369,17 @@ class DeviceWorld:
                 clause="SND-026",
             )
         self._check_version(pushed)
-        self._count(f"pushes {pushed.message_id} to {pushed.recipient}", "SND-011")
+        version = call.params["transport_version"]
+        is_spoken = isinstance(version, int) and self.relay.speaks(version)
+        clause = "SND-011" if is_spoken else "SND-020"
+        self._count(f"pushes {pushed.message_id} to {pushed.recipient}", clause)
         if call.number is None:
             return
         waiting = WaitingPush(pushed.push, call.number, pushed.message_id, pushed.recipient)
-        version = call.params["transport_version"]
         answer = self.relay.answer_for(pushed.recipient)
         if not self.relay.connected:
             self.answer_push(waiting, {"outcome": "lost"})
-        elif not (isinstance(version, int) and self.relay.speaks(version)):
+        elif not is_spoken:
             self.answer_push(waiting, self.relay.unsupported())
         elif answer.outcome == "hold":
             self.relay.waiting.append(waiting)
