@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from adapters.deviation import Family, Variant
-from adapters.variants import control, receiving, sending, versions
+from adapters.variants import control, dedup, receiving, sending, versions
 
 VARIANTS: tuple[Variant, ...] = (
     *control.VARIANTS,
+    *dedup.VARIANTS,
     *receiving.VARIANTS,
     *sending.VARIANTS,
     *versions.VARIANTS,
