@@ -178,27 +178,20 @@ class Scenario:
         return min(verdicts, key=lambda verdict: (len(verdict.missing), len(verdict.surplus)))
 
     def _match(self, wanted: Alternative) -> _Verdict:
-        """Give each observation to the first expectation that it meets and that still has room."""
-        taken = [0] * len(wanted)
-        surplus: list[Record] = []
-        early: list[Record] = []
-        for record in self._world.observed:
-            index = self._place(record, wanted, taken)
-            if index is None:
-                surplus.append(record)
-                continue
-            taken[index] += 1
-            if record.at - self._started_at() < wanted[index].not_before:
-                early.append(record)
-        missing = [each for each, count in zip(wanted, taken, strict=True) if count < each.least]
+        """Give the observations to the expectations so that as many as possible are met, whatever their order."""
+        observed = list(self._world.observed)
+        placement = _Placement(observed, wanted)
+        surplus = [record for index, record in enumerate(observed) if index not in placement.placed]
+        early = [
+            observed[index]
+            for each, indexes in zip(wanted, placement.given, strict=True)
+            for index in indexes
+            if observed[index].at - self._started_at() < each.not_before
+        ]
+        counted = zip(wanted, placement.given, strict=True)
+        missing = [each for each, indexes in counted if len(indexes) < each.least]
         unexpected = [record for record in surplus if self._world.is_closed(record) and not self._is_allowed(record)]
         return _Verdict(wanted, missing, unexpected, early)
-
-    def _place(self, record: Record, wanted: Alternative, taken: Sequence[int]) -> int | None:
-        for index, each in enumerate(wanted):
-            if taken[index] < each.most and each.matcher.matches(record):
-                return index
-        return None
 
     def _started_at(self) -> int:
         """When the stimulus acted, on the clock of the records."""
@@ -220,6 +213,39 @@ class Scenario:
         if verdict.early:
             what = verdict.early[0].describe()
             raise SpecBrokenError(f"came too early{after}: {what}", expected=expected, observed=observed)
+
+
+class _Placement:
+    """Which observation goes to which expectation: first what each needs at least, then what it may take besides.
+
+    One that was placed moves on where that makes room, so that a broad expectation never takes what only a narrow one
+    could have had (augmenting paths).
+    """
+
+    def __init__(self, observed: Sequence[Record], wanted: Alternative) -> None:
+        self.given: list[list[int]] = [[] for _ in wanted]
+        self.placed: set[int] = set()
+        self._observed = observed
+        self._wanted = wanted
+        for room in ([each.least for each in wanted], [each.most for each in wanted]):
+            for index in range(len(observed)):
+                if index not in self.placed and self._place(index, room, set()):
+                    self.placed.add(index)
+
+    def _place(self, index: int, room: Sequence[int], tried: set[int]) -> bool:
+        for number, each in enumerate(self._wanted):
+            if number in tried or not each.matcher.matches(self._observed[index]):
+                continue
+            tried.add(number)
+            given = self.given[number]
+            if len(given) < room[number]:
+                given.append(index)
+                return True
+            for place, other in enumerate(given):
+                if self._place(other, room, tried):
+                    given[place] = index
+                    return True
+        return False
 
 
 @dataclass(frozen=True, slots=True)
