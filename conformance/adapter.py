@@ -191,12 +191,10 @@ def _family_member(word: str, folder: Path) -> Adapter | None:
 
 def _not_found(word: str, folder: Path) -> str:
     known = names(folder)
-    near = nearest(word, known)
-    hint = f" {near}" if near else ""
     simple = ", ".join(name for name in known if "/" not in name)
     return (
         f"there is no adapter {word!r}: neither a manifest of that path, nor adapters/{word}.yaml, nor "
-        f"adapters/{word}/adapter.yaml.{hint} The kit comes with: {simple}."
+        f"adapters/{word}/adapter.yaml{nearest(word, known)}. The kit comes with: {simple}."
     )
 
 

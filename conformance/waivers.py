@@ -80,7 +80,7 @@ def _waiver(
     names = known[0] if waiver.vector else known[1]
     if waiver.subject not in names:
         kind = "vector" if waiver.vector else "clause"
-        raise YamlError(path, line, f"there is no {kind} {waiver.subject}. {nearest(waiver.subject, names)}".rstrip())
+        raise YamlError(path, line, f"there is no {kind} {waiver.subject}{nearest(waiver.subject, names)}.")
     if expires < today:
         reason = f"the waiver of {waiver.subject} expired on {expires}; mend the failure or renew it."
         raise YamlError(path, line, reason)

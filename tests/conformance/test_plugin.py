@@ -195,7 +195,7 @@ def test_a_failure_that_is_waived(subject: str, kit: Kit) -> None:
         (
             "- {vector: OWN-02, reason: known, expires: '2999-01-01'}\n",
             USAGE,
-            "waivers.yaml:1: there is no vector OWN-02.",
+            "waivers.yaml:1: there is no vector OWN-02 (did you mean OWN-002?).",
         ),
         ("- {vector: OWN-002, reason: known, expires: '2999-02-30'}\n", USAGE, "2999-02-30 is no day of the calendar."),
         ("- {vector: OWN-002, expires: '2999-01-01'}\n", USAGE, "waivers.yaml:1: 0: reason is missing."),
