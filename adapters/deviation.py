@@ -37,7 +37,17 @@ class Variant:
     system: type[Device] | type[Relay]
 
 
-Deviation = Mutant | Variant
+@dataclass(frozen=True, slots=True)
+class Historical:
+    """A design that the protocol had once. `breaks` are the clauses of today's contract that it fails, all of them."""
+
+    name: str
+    breaks: tuple[str, ...]
+    does: str
+    system: type[Device]
+
+
+Deviation = Mutant | Variant | Historical
 
 
 class Family:
@@ -56,8 +66,13 @@ class Family:
 
     def boot(self, role: str, member: str) -> Callable[[], Boot]:  # noqa: ARG002 - each has one role
         """What lays out a disk for that deviation."""
-        system = self.by_name[member].system
-        return boot_device(system) if issubclass(system, Device) else boot_relay(system)
+        return new_disk(self.by_name[member])
+
+
+def new_disk(deviation: Deviation) -> Callable[[], Boot]:
+    """What lays out an empty disk for a deviation."""
+    system = deviation.system
+    return boot_device(system) if issubclass(system, Device) else boot_relay(system)
 
 
 def with_outbox(outbox: type[Outbox]) -> type[Device]:

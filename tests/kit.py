@@ -6,9 +6,7 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from adapters.deviation import Deviation, Mutant, role_of
-from adapters.mutants.registry import FAMILY as MUTANTS
-from adapters.variants.registry import FAMILY as VARIANTS
+from adapters.deviation import Deviation, new_disk, role_of
 from conformance.catalogue import catalogue
 from conformance.drivers.in_process import InProcessLink
 from conformance.engine.run import Finding, Runner
@@ -28,7 +26,6 @@ def cases_of(role: str) -> list[Case]:
 def run(deviation: Deviation, cases: Iterable[Case]) -> dict[str, Finding]:
     """Run these cases against a deviation, in process."""
     role = ROLES[role_of(deviation)]
-    family = MUTANTS if isinstance(deviation, Mutant) else VARIANTS
-    link = InProcessLink(family.boot(role.name, deviation.name))
+    link = InProcessLink(new_disk(deviation))
     runner = Runner(role, System(link, role.name, definitions(role.schemas), Timeouts()), catalogue(role.spec))
     return {case.id: runner.run(case) for case in cases}
