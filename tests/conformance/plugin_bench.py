@@ -75,7 +75,7 @@ class Kit:
     def adapter(self, name: str, fault: str, more: str = "", role: str = "device") -> Path:
         """A manifest `NAME.yaml` for a driver with that fault."""
         command = json.dumps(faulty_bench.command(fault))
-        timeouts = "{reply: 400ms, start: 5s}"
+        timeouts = "{reply: 10s, start: 20s}"
         return self.write(
             f"{name}.yaml",
             f"name: {name}\nrole: {role}\ndriver: process\ncommand: {command}\ntimeouts: {timeouts}\n{more}",

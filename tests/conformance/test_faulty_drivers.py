@@ -11,21 +11,21 @@ from conformance.adapter import Adapter, AdapterError
 from conformance.outcome import Outcome
 from conformance.printable import printable
 from conformance.run_plan import check_start
-from tests.conformance.faulty_bench import TIMEOUTS, command, is_gone, pids, run
+from tests.conformance.faulty_bench import IMPATIENT, PATIENT, command, is_gone, pids, run
 from tests.conformance.faulty_drivers.faults import FAULTS, START_FAULTS
 
 ERROR, FAIL = Outcome.ERROR, Outcome.FAIL
 BLAMED: dict[str, tuple[Outcome, str]] = {
-    "hangs": (ERROR, "did not answer settle within 0.4 s; answer it, or raise `timeouts.reply` in the manifest"),
-    "hangs_and_says_so": (ERROR, "did not answer settle within 0.4 s"),
-    "hangs_deaf_to_sigterm": (ERROR, "did not answer settle within 0.4 s"),
-    "hangs_in_reset": (ERROR, "after the vector: the driver did not answer reset within 0.4 s"),
+    "hangs": (ERROR, "did not answer settle within 0.8 s; answer it, or raise `timeouts.reply` in the manifest"),
+    "hangs_and_says_so": (ERROR, "did not answer settle within 0.8 s"),
+    "hangs_deaf_to_sigterm": (ERROR, "did not answer settle within 0.8 s"),
+    "hangs_in_reset": (ERROR, "after the vector: the driver did not answer reset within 0.8 s"),
     "exits": (ERROR, "the driver exited with status 3 instead of answering settle, and nobody had asked it to end"),
     "exits_in_reset": (ERROR, "after the vector: the driver exited with status 4 instead of answering reset"),
     "dies_of_a_signal": (ERROR, "the driver was ended by signal SIGKILL instead of answering settle"),
     "floods_messages": (ERROR, "other messages meanwhile, issue the last of them"),
     "floods_one_line": (ERROR, "more than 16 MiB without a line end to stdout; a message is one line of JSON"),
-    "floods_stderr": (ERROR, "did not answer settle within 0.4 s"),
+    "floods_stderr": (ERROR, "did not answer settle within 0.8 s"),
     "log_line": (
         ERROR,
         "that is not JSON: `INFO settled in 3 ms`; write one JSON message a line there, and log to stderr",
@@ -47,9 +47,9 @@ BLAMED: dict[str, tuple[Outcome, str]] = {
     "field_twice": (ERROR, "a line to stdout that has the field 'id' twice in one object"),
     "closes_stdout": (ERROR, "closed its stdout and goes on running; keep both pipes open until stdin ends"),
     "closes_stdin": (ERROR, "closed its stdin and goes on running; keep both pipes open until stdin ends"),
-    "stops_reading": (ERROR, "does not read its stdin: a message waited for 0.4 s; a driver must go on reading"),
+    "stops_reading": (ERROR, "does not read its stdin: a message waited for 0.8 s; a driver must go on reading"),
     "answers_twice": (ERROR, "sent an answer to request 10 after its answer to `settle`"),
-    "answers_late": (ERROR, "did not answer settle within 0.4 s"),
+    "answers_late": (ERROR, "did not answer settle within 0.8 s"),
     "answers_with_a_wrong_id": (ERROR, "answered request 4711, which waits for no answer: answer each request once"),
     "fails_in_settle": (ERROR, "the driver failed in settle: NullPointerException (error -32000); mend it"),
     "forgets_settle": (ERROR, "does not know the method settle; serve it, or leave out the capability"),
@@ -87,6 +87,18 @@ BLAMED: dict[str, tuple[Outcome, str]] = {
     "leaves_a_child": (ERROR, "the driver exited with status 0 instead of answering settle"),
     "leaves_a_runaway_child": (ERROR, "the driver exited with status 0 instead of answering settle"),
 }
+NEVER_ANSWER = {
+    "answers_late",
+    "closes_stdin",
+    "floods_messages",
+    "floods_stderr",
+    "hangs",
+    "hangs_and_says_so",
+    "hangs_deaf_to_sigterm",
+    "hangs_in_reset",
+    "leaves_a_runaway_child",
+    "stops_reading",
+}
 NO_START = {
     "hangs_at_start": "the driver did not answer initialize within 0.5 s; answer it, or raise `timeouts.start`",
     "exits_at_start": "exited with status 2 instead of answering initialize",
@@ -115,7 +127,7 @@ def test_the_driver_without_a_fault_passes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("fault", BLAMED)
 def test_exactly_one_case_is_blamed(fault: str, tmp_path: Path) -> None:
     outcome, sentence = BLAMED[fault]
-    both = run(fault, tmp_path)
+    both = run(fault, tmp_path, IMPATIENT if fault in NEVER_ANSWER else PATIENT)
     assert sentence in both.first.reason
     assert both.first.outcome is outcome
     assert (both.second.outcome, both.second.reason) == (Outcome.PASS, "")
@@ -164,5 +176,5 @@ def test_a_command_that_cannot_be_started(word: str, reason: str, tmp_path: Path
 
 
 def _adapter(folder: Path, *words: str) -> Adapter:
-    timeouts = replace(TIMEOUTS, start=0.5) if "hangs_at_start" in words else TIMEOUTS
+    timeouts = replace(PATIENT, start=0.5) if "hangs_at_start" in words else PATIENT
     return Adapter("faulty", ("device",), "process", folder, command=words, timeouts=timeouts)

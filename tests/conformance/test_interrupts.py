@@ -22,7 +22,7 @@ def _kit(pytester: pytest.Pytester) -> Kit:
     """One case that passes, then one in which the driver hangs for longer than any test waits."""
     kit = Kit(pytester)
     kit.write("own/d.yaml", VECTORS)
-    patient = kit.adapter("hanging", "hangs_and_says_so").read_text(encoding="utf-8").replace("400ms", "10m")
+    patient = kit.adapter("hanging", "hangs_and_says_so").read_text(encoding="utf-8").replace("10s", "10m")
     kit.write("hanging.yaml", patient)
     return kit
 
