@@ -36,7 +36,8 @@ DROPS = frozenset(("unreadable", "unauthorized"))
 """Issues that say that a Blob was dropped."""
 FIRST_RETRY = 1000
 """In ms: SND-011."""
-OUTBOX_EXPIRY = 30 * 86_400_000
+DAY = 86_400_000
+OUTBOX_EXPIRY = 30 * DAY
 """In ms: SND-016."""
 
 
@@ -415,19 +416,19 @@ def _is_over_for(record: Record) -> str:
 
 
 def handler_gets_what_was_sent(history: History) -> Iterator[Breach]:
-    """RCV-006: sender and bytes of a message as they were sent."""
-    delivered: dict[str, Delivered] = {}
+    """RCV-006: sender and bytes of a message as they were sent; of one that its author signed twice, as either."""
+    delivered: dict[str, list[Delivered]] = defaultdict(list)
     for record in history:
         if isinstance(record, Delivered) and record.usable and record.tag == Tag.SYNC:
-            delivered.setdefault(record.message_id, record)
+            delivered[record.message_id].append(record)
         if not isinstance(record, HandlerCalled):
             continue
-        sent = delivered.get(record.message_id)
-        if sent is None:
+        sent = delivered[record.message_id]
+        if not sent:
             yield Breach("RCV-006", f"the handler gets {record.message_id}, which was never sent to it", record)
-        elif sent.body != record.body:
-            yield Breach("RCV-006", f"the handler gets other bytes than {sent.sender} sent", record)
-        elif sent.sender != record.sender_name:
+        elif all(each.body != record.body for each in sent):
+            yield Breach("RCV-006", f"the handler gets other bytes than {sent[0].sender} sent", record)
+        elif sent[0].sender != record.sender_name:
             yield Breach("RCV-006", f"the handler is told that {record.sender_name} sent it", record)
 
 
@@ -469,12 +470,12 @@ def _drops_by_step(history: History) -> Counter[int]:
 
 
 def handled_is_never_handled_again(history: History) -> Iterator[Breach]:
-    """RPW-006, DDP-001: once a handler returned and no crash came in between, never again.
+    """RPW-006 and, by what came in between, its parts: once a handler returned, it never runs again for the message.
 
     A DeliverAck that was seen says that the record was durable before it, whatever the crash took (CRS-005). What
     comes of a call that was running when its handler was cancelled is open (RCV-016), and a wipe forgets (CTL-005).
     """
-    handled: set[str] = set()
+    handled: dict[str, int] = {}
     returned: set[str] = set()
     cancelled: set[int] = set()
     running = 0
@@ -486,17 +487,37 @@ def handled_is_never_handled_again(history: History) -> Iterator[Breach]:
         elif isinstance(record, HandlerCalled):
             running = record.call
             if record.message_id in handled:
-                yield Breach("RPW-006", f"the handler runs again for {record.message_id}, which was handled", record)
+                clause = _forgotten_by(history[handled[record.message_id] : position], record)
+                yield Breach(clause, f"the handler runs again for {record.message_id}, which was handled", record)
         elif isinstance(record, HandlerEnded):
             if not record.threw and record.call not in cancelled:
                 returned.add(record.message_id)
-                handled.update(() if position in doubtful else (record.message_id,))
+                handled.update({} if position in doubtful else {record.message_id: position})
         elif isinstance(record, DeliverAcked):
             if record.message_id in returned and record.step not in dropped:
-                handled.add(record.message_id)
+                handled.setdefault(record.message_id, position)
         elif _is_wipe(record):
             handled.clear()
             returned.clear()
+
+
+def _forgotten_by(since: History, again: HandlerCalled) -> str:
+    """The clause that says that what happened since the message was handled takes no record away."""
+    killed = any(isinstance(record, Killed) for record in since)
+    restarted = any(isinstance(record, Started) for record in since)
+    aged = again.at - since[0].at >= DAY
+    if aged and (killed or restarted):
+        return "RPW-006"
+    if aged:
+        return "DDP-002"
+    if restarted:
+        return "CRS-005" if killed else "DDP-001"
+    labels = {
+        record.label
+        for record in since
+        if isinstance(record, Delivered | DeliverAcked) and record.message_id == again.message_id
+    }
+    return "DDP-005" if len(labels) > 1 else "RCV-014"
 
 
 def _is_wipe(record: Record) -> bool:

@@ -17,6 +17,7 @@ LONG_ENOUGH = 10 * MINUTE
 """Twice the longest pause that a device may make before it tries something again (SND-011)."""
 DAY = 86_400_000
 OUTBOX_EXPIRY = 30 * DAY
+DROPS = frozenset(("unreadable", "unauthorized"))
 PERMANENT = frozenset(("too_large", "malformed"))
 PROBE = "sent-after-the-crash"
 COPIES = 8
@@ -52,6 +53,7 @@ class Recovery:
             self._check_sends()
         if had_handler:
             self._check_inbox()
+            self._check_lost()
         if had_handler and world.member:
             self._deliver_copies()
 
@@ -124,6 +126,21 @@ class Recovery:
                     f"{blob.label} stays in the inbox after the restart",
                     expected=f"a DeliverAck for {blob.label}",
                     observed="none",
+                    clause="CRS-004",
+                )
+
+    def _check_lost(self) -> None:
+        """CRS-004: what the relay was told to delete had been handled, given up or dropped with an issue."""
+        world = self._world
+        dropped = any(isinstance(record, IssueRaised) and record.case in DROPS for record in world.history)
+        done = {record.message_id for record in world.history if isinstance(record, HandlerEnded)}
+        for blob in world.relay.blobs.values():
+            is_mine = blob.recipient_pub == world.group.alice.noise_pub and blob.content.tag == Tag.SYNC
+            if is_mine and blob.usable and blob.acked and not dropped and blob.content.message_id not in done:
+                raise SpecBrokenError(
+                    f"{blob.label} is lost: it was acked before the crash, and its handler never ended",
+                    expected=f"{blob.label} is delivered again, and its handler runs again",
+                    observed="nothing, for the relay has deleted it",
                     clause="CRS-004",
                 )
 
