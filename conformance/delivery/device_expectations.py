@@ -59,7 +59,7 @@ class DeviceExpectations:
         if not argument.value:
             return _any(Pushed, "any push")
         if "tag" in argument:
-            return [Matcher(self._words("push", argument), self._control_push(argument))]
+            return [Matcher(_control_words(argument), self._control_push(argument))]
         to = argument.text("to", "")
         labels = self._sent_labels(argument)
         where = f" to {to}" if to else ""
@@ -260,3 +260,18 @@ def _texts(argument: Argument) -> list[str]:
     if isinstance(value, list):
         return [str(each) for each in value]
     return argument.texts("of")
+
+
+def _control_words(argument: Argument) -> str:
+    kind = argument.text("tag")
+    name = {"manifest": "Group Manifest"}.get(kind, kind.capitalize())
+    words = f"push of a {name}"
+    if "to" in argument:
+        words += f" to {argument.text('to')}"
+    if "members" in argument:
+        words += f" with the members {', '.join(argument.texts('members'))}"
+    if "stamped" in argument:
+        stamped = argument.inner("stamped", "min")
+        low = stamped.text("min")
+        words += f", stamped {low} to {stamped.text('max', low)} after the start"
+    return words

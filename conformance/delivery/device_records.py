@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from conformance.delivery.life import EPOCH
+from conformance.durations import by_words
 from conformance.engine.record import Record
 from reference_impl.wire.content import Tag
 from reference_impl.wire.json_types import Json
@@ -167,9 +169,10 @@ class Pushed(Record):
     def describe(self) -> str:
         if self.problem:
             return f"Push to {self.recipient} that nobody can read: {self.problem}"
+        stamp = "" if self.tag == Tag.SYNC else f", stamped {by_words(self.sender_timestamp - EPOCH)} after the start"
         return (
             f"Push to {self.recipient}: {tag_name(self.tag)} {self.message_id}, "
-            f"Sequence {self.sequence}, {len(self.body)} bytes"
+            f"Sequence {self.sequence}, {len(self.body)} bytes{stamp}"
         )
 
 
