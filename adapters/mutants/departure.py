@@ -10,7 +10,6 @@ from functools import partial
 from adapters.deviation import Mutant, with_dedup, with_membership, with_outbox, with_session_state
 from reference_impl.device.context import Context
 from reference_impl.device.dedup import DedupTable
-from reference_impl.device.device import Device
 from reference_impl.device.effects import SendFailed
 from reference_impl.device.membership import IGNORED, REFUSED, Departing, Membership
 from reference_impl.device.outbox import Lane, Outbox
@@ -93,12 +92,6 @@ class WipeReportsSends(Membership):
             if entry.kind == "sync":
                 self._notices.issue(SendFailed(entry.message_id, "expired"))
         super().wipe_state()
-
-
-class WindowOutlivesWipe(Device):
-    def _connect_parts(self) -> None:
-        super()._connect_parts()
-        self.membership.on_wipe(self.recipient.start_over)
 
 
 class WipeInTwoSteps(Membership):
@@ -269,7 +262,6 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("dedup-outlives-wipe", "CTL-005", "knows what its old identity handled", with_dedup(DedupOutlivesWipe)),
     Mutant("outbox-outlives-wipe", "CTL-005", "pushes what its old identity queued", with_outbox(OutboxOutlivesWipe)),
     Mutant("wipe-reports-sends", "CTL-005", "reports what the wipe drops as failed", with_membership(WipeReportsSends)),
-    Mutant("window-outlives-wipe", "CTL-005", "leaves the Pairing Window open at the wipe", WindowOutlivesWipe),
     Mutant(
         "wipe-in-two-steps",
         "CTL-005",

@@ -264,6 +264,12 @@ class MembersByOtherIds(Device):
         super().remove(ids.get(member, member))
 
 
+class WindowOutlivesWipe(Device):
+    def _connect_parts(self) -> None:
+        super()._connect_parts()
+        self.membership.on_wipe(self.recipient.start_over)
+
+
 class ListsInReverse(Device):
     """Lists the members in another order than the manifest does."""
 
@@ -307,5 +313,6 @@ VARIANTS: tuple[Variant, ...] = (
     Variant("acks-control-last", "acks a control message after what follows from it", with_recipient(AcksLast)),
     Variant("stamps-daily", "seals a control message anew once a day", with_outbox(StampsDaily)),
     Variant("members-by-other-ids", "makes up ids for its members: they are opaque", MembersByOtherIds),
+    Variant("window-outlives-wipe", "leaves its Pairing Window open when it is removed: open", WindowOutlivesWipe),
     Variant("lists-in-reverse", "lists the members in another order", ListsInReverse),
 )
