@@ -228,9 +228,27 @@ class _Placement:
         self._observed = observed
         self._wanted = wanted
         for room in ([each.least for each in wanted], [each.most for each in wanted]):
-            for index in range(len(observed)):
-                if index not in self.placed and self._place(index, room, set()):
-                    self.placed.add(index)
+            self._fill(room)
+
+    def _fill(self, room: Sequence[int]) -> None:
+        free = [number for number, given in enumerate(self.given) if len(given) < room[number]]
+        for index in range(len(self._observed)):
+            if index in self.placed:
+                continue
+            number = self._first_free(index, free)
+            if number is not None:
+                self.given[number].append(index)
+            elif not self._place(index, room, set()):
+                continue
+            self.placed.add(index)
+            free = [each for each in free if len(self.given[each]) < room[each]] if number is None else free
+            if number is not None and len(self.given[number]) >= room[number]:
+                free.remove(number)
+
+    def _first_free(self, index: int, free: Sequence[int]) -> int | None:
+        """Without moving anything: thousands of observations in the order of their expectations take one look each."""
+        record = self._observed[index]
+        return next((number for number in free if self._wanted[number].matcher.matches(record)), None)
 
     def _place(self, index: int, room: Sequence[int], tried: set[int]) -> bool:
         for number, each in enumerate(self._wanted):
