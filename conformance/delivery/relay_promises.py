@@ -157,12 +157,16 @@ class _Arrivals:
 
 @dataclass(slots=True)
 class _Line:
-    """What one Receive Session was sent: the blobs, and the latest push among them, on each Push Session."""
+    """What one Receive Session was sent: the blobs, and the latest push among them, on each Push Session.
+
+    `opened` and `over` are positions in the history; `over` is None while the session is open.
+    """
 
     device: str
+    opened: int
     blobs: set[str] = field(default_factory=set)
     latest: dict[str, str] = field(default_factory=dict)
-    over: bool = False
+    over: int | None = None
 
     def overtaken_by(self, label: str, arrivals: _Arrivals) -> str:
         """A blob that was delivered already and arrived after this one; empty if there is none."""
@@ -183,15 +187,16 @@ class _Line:
 def arrival_order_is_kept(history: History) -> Iterator[Breach]:
     """RLY-003: on each Receive Session in the order of arrival.
 
-    A blob that another session of the device was sent, and that comes over because that session ended, may be late.
+    A blob that another session of the device was sent, and that comes over to one that was open already when that
+    session ended, may be late.
     """
     arrivals = _Arrivals.of(history)
     lines: dict[str, _Line] = {}
-    for record in history:
+    for position, record in enumerate(history):
         if isinstance(record, ReceiveSessionOpened):
-            lines[record.session] = _Line(record.device)
+            lines[record.session] = _Line(record.device, position)
         elif isinstance(record, ReceiveSessionLeft | SessionEnded) and record.session in lines:
-            lines[record.session].over = True
+            lines[record.session].over = position
         elif isinstance(record, BlobDelivered) and record.label in arrivals.sent and record.session in lines:
             line = lines[record.session]
             later = line.overtaken_by(record.label, arrivals)
@@ -205,8 +210,13 @@ def arrival_order_is_kept(history: History) -> Iterator[Breach]:
 
 
 def _handed_over(delivered: BlobDelivered, lines: dict[str, _Line]) -> bool:
+    opened = lines[delivered.session].opened
     return any(
-        line.over and line.device == delivered.device and delivered.label in line.blobs for line in lines.values()
+        line.over is not None
+        and line.over > opened
+        and line.device == delivered.device
+        and delivered.label in line.blobs
+        for line in lines.values()
     )
 
 
