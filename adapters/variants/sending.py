@@ -187,24 +187,13 @@ class PushesBehindSession(Device):
         self.outbox.pump()
 
 
-class OnePushAtATime(Outbox):
-    """One push in flight in all, over one Push Session; who is refused makes room for the others."""
-
-    def is_blocked(self, lane: Lane) -> bool:
-        return bool(self._pushed) or super().is_blocked(lane)
-
-    def answered(self, request: int, answer: PushAnswer) -> None:
-        super().answered(request, answer)
-        self.pump()
-
-
 class SealsOnce(Outbox):
     """Keeps sealed bytes for the next try; a control message is sealed again when they are a day old."""
 
     def seal(self, entry: OutboxEntry) -> Json:
-        kept: dict[tuple[int, str], tuple[int, Json]] = getattr(self, "_kept", {})
+        kept: dict[tuple[str, str], tuple[int, Json]] = getattr(self, "_kept", {})
         self._kept = kept
-        key = (entry.sequence, entry.recipient)
+        key = (entry.message_id, entry.recipient)
         sealed_at, sealed = kept.get(key, (-DAY, None))
         if sealed is None or (entry.kind != "sync" and self._context.now - sealed_at >= DAY):
             sealed = super().seal(entry)
@@ -274,7 +263,6 @@ _OUTBOXES: tuple[tuple[str, str, type[Outbox]], ...] = (
     ("expires-on-sweep", "notices what expired within a minute, or before it pushes", ExpiresOnSweep),
     ("reports-once-per-message", "raises sendFailed once per message, not per recipient", ReportsOncePerMessage),
     ("reports-messages-only", "raises no sendFailed for control messages", ReportsMessagesOnly),
-    ("one-push-at-a-time", "has one push in flight in all: parallel pushes are not demanded", OnePushAtATime),
     ("seals-once", "keeps sealed bytes in memory for the next try", SealsOnce),
 )
 
