@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from adapters.deviation import Family, Variant
-from adapters.variants import control, dedup, receiving, sending, versions
+from adapters.variants import control, dedup, receiving, relay, sending, versions
 
 VARIANTS: tuple[Variant, ...] = (
     *control.VARIANTS,
     *dedup.VARIANTS,
     *receiving.VARIANTS,
+    *relay.VARIANTS,
     *sending.VARIANTS,
     *versions.VARIANTS,
 )
