@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from conformance.delivery.device_records import HandlerEnded, IssueRaised, PushAnswered, SendReturned
+from conformance.delivery.device_records import Delivered, HandlerEnded, IssueRaised, PushAnswered, SendReturned
 from conformance.delivery.device_stimuli import DeviceStimuli
 from conformance.delivery.device_world import DeviceWorld
 from conformance.delivery.kit_relay import Blob
@@ -134,9 +134,10 @@ class Recovery:
         world = self._world
         dropped = any(isinstance(record, IssueRaised) and record.case in DROPS for record in world.history)
         done = {record.message_id for record in world.history if isinstance(record, HandlerEnded)}
+        usable = {record.label for record in world.history if isinstance(record, Delivered) and record.usable}
         for blob in world.relay.blobs.values():
             is_mine = blob.recipient_pub == world.group.alice.noise_pub and blob.content.tag == Tag.SYNC
-            if is_mine and blob.usable and blob.acked and not dropped and blob.content.message_id not in done:
+            if is_mine and blob.label in usable and blob.acked and not dropped and blob.content.message_id not in done:
                 raise SpecBrokenError(
                     f"{blob.label} is lost: it was acked before the crash, and its handler never ended",
                     expected=f"{blob.label} is delivered again, and its handler runs again",
