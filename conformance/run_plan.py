@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -26,6 +27,8 @@ from conformance.vector import Case, VectorsError, load_vectors
 from conformance.waivers import Waiver
 
 DEFAULT_ADAPTER = "reference"
+NUMBERS = re.compile(r"-?[0-9]+(?:(?:ms|[smhd])(?:[+-][0-9]+(?:ms|[smhd]))*)?\b")
+"""Whole numbers and durations, as vectors write them."""
 
 
 class PlanError(Exception):
@@ -110,11 +113,25 @@ def load_cases(own: str, folder: Path) -> list[Case]:
     if root is not None and not os.path.exists(root):  # which is false where Path.exists raises: a name too long
         raise PlanError(f"--vectors={own}: there is no such file or folder")
     cases: list[Case] = []
+    told: set[str] = set()
     for case in load_vectors(root) if root is not None else own_vectors():
         cases.append(case)
-        if ROLES[case.role].swept and not case.not_swept and "kill" not in case.requires:
+        if not ROLES[case.role].swept or case.not_swept or "kill" in case.requires:
+            continue
+        story = f"{case.vector}: {_story([step.verb, step.argument] for step in case.steps)}"
+        if story not in told:
+            told.add(story)
             cases.append(_swept(case))
     return cases
+
+
+def _story(value: object) -> str:
+    """A vector's steps without their numbers: rows that differ in nothing else have the same points to be killed at."""
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{name}:{_story(each)}" for name, each in value.items()) + "}"
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return "[" + ",".join(_story(each) for each in value) + "]"
+    return NUMBERS.sub("0", str(value))
 
 
 def _swept(case: Case) -> Case:
