@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from conformance.delivery.device_records import Delivered, HandlerEnded, IssueRaised, PushAnswered, SendReturned
-from conformance.delivery.device_stimuli import WINDOW, DeviceStimuli
-from conformance.delivery.device_world import DeviceWorld
+from conformance.delivery.device_stimuli import DeviceStimuli
+from conformance.delivery.device_world import WINDOW, DeviceWorld
 from conformance.delivery.kit_relay import Blob
 from conformance.engine.argument import Argument
 from conformance.outcome import SpecBrokenError

@@ -34,6 +34,8 @@ from conformance.vector import Case
 from reference_impl.wire.content import Content, MalformedError
 from reference_impl.wire.json_types import Json, JsonObject
 
+WINDOW = 60 * 86_400_000
+"""The Replay Window in ms: RPW-001."""
 HOT = 40
 """So often may the same thing be tried again while the clock stands still; any backoff stays far below."""
 OPEN_EVENTS = frozenset(("connectionChanged", "membersChanged"))
@@ -546,7 +548,9 @@ class DeviceWorld:
                 tag=blob.content.tag,
                 sequence=blob.content.sequence,
                 body=blob.content.body,
-                usable=blob.usable and blob.version == own_version,
+                usable=blob.usable
+                and blob.version == own_version
+                and self.now - blob.content.sender_timestamp <= WINDOW,
                 newer=blob.version > own_version,
             )
         )
