@@ -18,7 +18,8 @@ FIRST_BLOB_ID = 7001
 class Blob:
     """One blob of the inbox. `sent_on` are the sessions it was sent on.
 
-    `usable`: nothing is wrong with it but, it may be, its End-to-End Version or its age. `fault`: how its seal was spoilt.
+    `usable`: nothing is wrong with it but, it may be, its End-to-End Version or its age.
+    `fault`: how its seal was spoilt.
     """
 
     label: str
