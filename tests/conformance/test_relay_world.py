@@ -339,8 +339,10 @@ def test_a_start_that_goes_the_other_way_fails(tmp_path: Path, start: str, reaso
             "nothing that was pushed is called A",
         ),
         (
-            "- open_session: {device: dana, as: s1}\n- push: {as: A, frame_bytes: 1}"
-            + "\n- deliver_ack: {of: A, session: s1}",
+            (
+                "- open_session: {device: dana, as: s1}\n- push: {as: A, frame_bytes: 1}\n"
+                "- deliver_ack: {of: A, session: s1}"
+            ),
             "A was not delivered, so it has no blob id; expect it to be delivered first",
         ),
         (
