@@ -14,6 +14,9 @@ from conformance.printable import printable
 from conformance.vector import Case
 from reference_impl.wire.json_types import Json, JsonObject
 
+SHORTEST_ID = 16
+"""A shorter id, which only a wrong system gives, could stand in any word."""
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -52,7 +55,7 @@ class Result:
             entry["waiver"] = self.waiver
         if finding.outcome is Outcome.PASS:
             return entry
-        entry["reason"] = printable(finding.reason)
+        entry["reason"] = self._words(finding.reason)
         if finding.outcome in (Outcome.FAIL, Outcome.WARN, Outcome.ERROR):
             entry["failure"] = self._failure()
         return entry
@@ -66,22 +69,28 @@ class Result:
             "step": finding.step,
             "step_text": printable(step.text) if step else "the setup",
             "line": step.line if step else self.case.line,
-            "expected": printable(finding.expected),
-            "observed": printable(finding.observed),
+            "expected": self._words(finding.expected),
+            "observed": self._words(finding.observed),
             "kill_point": finding.kill_point,
-            "exchange": [_shown(record) for record in finding.history],
+            "exchange": [self._shown(record) for record in finding.history],
             "stderr": printable(finding.stderr[-3000:]),
         }
 
+    def _shown(self, record: Record) -> Json:
+        return {
+            "at": by_words(record.at),
+            "step": record.step,
+            "from": record.source,
+            "to": record.target,
+            "text": self._words(record.describe()),
+        }
 
-def _shown(record: Record) -> Json:
-    return {
-        "at": by_words(record.at),
-        "step": record.step,
-        "from": record.source,
-        "to": record.target,
-        "text": printable(record.describe()),
-    }
+    def _words(self, text: str) -> str:
+        """The text with the vector's labels in place of ids, safe to print."""
+        for name, label in self.finding.names.items():
+            if len(name) >= SHORTEST_ID:
+                text = text.replace(name, label)
+        return printable(text)
 
 
 def counts(results: Sequence[JsonObject]) -> dict[str, int]:

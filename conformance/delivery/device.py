@@ -41,6 +41,15 @@ class Device(DeviceWorld):
         return self._expectations.queries
 
     @property
+    def names(self) -> Mapping[str, str]:
+        """The labels of messages by their Message ID."""
+        known = {sent.message_id: label for label, sent in self.sent.items() if sent.message_id}
+        known.update({pushed.message_id: label for label, pushed in self.named_pushes.items()})
+        for label, blob in self.relay.blobs.items():
+            known.setdefault(blob.content.message_id, label)
+        return known
+
+    @property
     def promises(self) -> Sequence[Promise]:
         return PROMISES
 

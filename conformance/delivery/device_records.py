@@ -119,7 +119,7 @@ class SendReturned(Record):
         return APP
 
     def describe(self) -> str:
-        return f"send({self.label}) returns {self.message_id}"
+        return f"send({self.label}) returns its Message ID"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

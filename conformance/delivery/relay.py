@@ -37,6 +37,11 @@ class Relay(RelayWorld):
         return {}
 
     @property
+    def names(self) -> Mapping[str, str]:
+        """None: what the records of a relay say is in the vector's own words."""
+        return {}
+
+    @property
     def promises(self) -> Sequence[Promise]:
         return PROMISES
 

@@ -6,8 +6,8 @@ import contextlib
 import shutil
 import tempfile
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -27,7 +27,10 @@ MAX_FAILED_STARTS = 3
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was found in one run. `clause` is the sentence broken, if one is to blame."""
+    """What was found in one run. `clause` is the sentence broken, if one is to blame.
+
+    `names` are the vector's labels for ids that stand in the texts and in the history.
+    """
 
     outcome: Outcome
     reason: str = ""
@@ -38,6 +41,7 @@ class Finding:
     kill_point: str = ""
     history: tuple[Record, ...] = ()
     stderr: str = ""
+    names: Mapping[str, str] = field(default_factory=dict)
 
 
 PASSED = Finding(Outcome.PASS)
@@ -171,7 +175,7 @@ class Runner:
             yield from promise(world.history)
 
     def _found(self, world: World, outcome: Outcome, reason: str) -> Finding:
-        return Finding(outcome, reason, step=world.step, history=_shown(world.history))
+        return Finding(outcome, reason, step=world.step, history=_shown(world.history), names=dict(world.names))
 
     def _blame(self, outcome: Outcome, reason: str) -> Finding:
         self._drop()

@@ -59,6 +59,11 @@ class World(Protocol):
     @property
     def promises(self) -> Sequence[Promise]: ...
 
+    @property
+    def names(self) -> Mapping[str, str]:
+        """The vector's label of each id that the system gave or was given, for the reader of a failure."""
+        ...
+
     def set_up(self) -> None:
         """Start the system as the vector's `setup` says."""
         ...

@@ -291,7 +291,7 @@ def test_what_a_failing_case_says(kit: Kit) -> None:
         "Broken    DeliverAck for A did not come after deliver: {as: A, from: bob}",
         "Clause    RCV-004: ",
         "Expected  DeliverAck for A",
-        "Observed  handler(tsm1_",
+        "Observed  handler(A, from bob, 1 bytes)",
         "The exchange (time since the start, step, who to whom):",
         "relay → alice",
         "Again     pytest --pyargs conformance --adapter=good.yaml --vectors=own --vector=OWN-002",
