@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shlex
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
@@ -65,7 +66,9 @@ def _exchange(exchange: Sequence[Json], broken: Json) -> Iterator[str]:
     yield "The exchange (time since the start, step, who to whom):"
     entries = [entry for entry in exchange if isinstance(entry, Mapping)]
     times = max(len(str(entry["at"])) for entry in entries)
-    for entry in entries:
+    for entry, equal in itertools.groupby(entries):
         mark = ">" if entry["step"] == broken else " "
         way = str(entry["from"]) if entry["from"] == entry["to"] else f"{entry['from']} → {entry['to']}"
-        yield f"{mark} {entry['at']!s:>{times}}  {entry['step']!s:>3}  {way:<16}  {entry['text']}"
+        count = len(list(equal))
+        again = f", {count} times" if count > 1 else ""
+        yield f"{mark} {entry['at']!s:>{times}}  {entry['step']!s:>3}  {way:<16}  {entry['text']}{again}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
@@ -202,10 +203,10 @@ class Scenario:
 
     def _judge(self, verdict: _Verdict, stimulus: Step | None) -> None:
         after = f" after {stimulus.text}" if stimulus is not None else ""
-        observed = "; ".join(record.describe() for record in self._world.observed) or "nothing"
-        expected = "; ".join(_wanted_words(each) for each in verdict.wanted) or "nothing"
+        observed = _together(record.describe() for record in self._world.observed)
+        expected = _together(_wanted_words(each) for each in verdict.wanted)
         if verdict.missing:
-            what = "; ".join(_wanted_words(each) for each in verdict.missing)
+            what = _together(_wanted_words(each) for each in verdict.missing)
             raise SpecBrokenError(f"{what} did not come{after}", expected=expected, observed=observed)
         if verdict.surplus:
             what = verdict.surplus[0].describe()
@@ -300,6 +301,12 @@ def _times(argument: Argument) -> tuple[int, int]:
     if isinstance(argument.get("times"), int):
         return times.number("min"), times.number("min")
     return times.number("min", 0), times.number("max", MAX_TIMERS)
+
+
+def _together(texts: Iterable[str]) -> str:
+    """The texts as one, in the order of their first appearance; equal ones are counted."""
+    counted = Counter(texts)
+    return "; ".join(text if count == 1 else f"{count} times {text}" for text, count in counted.items()) or "nothing"
 
 
 def _wanted_words(wanted: Wanted) -> str:
