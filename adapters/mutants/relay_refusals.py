@@ -616,12 +616,6 @@ class ClampsTheTtl(Relay):
         super().__init__(store, replace(settings, ttl=min(settings.ttl, 30 * DAY)), now)
 
 
-class ZeroIsALimit(SettingsCheck):
-    def check(self, settings: RelaySettings) -> None:
-        if settings.ttl > self.ttl_ceiling():
-            raise SettingRefusedError("ttl", "is over 30 days")
-
-
 class AWeekByDefault(Inboxes):
     def expires_at(self, blob: Blob) -> int:
         ttl = self._settings.ttl
@@ -715,7 +709,6 @@ MUTANTS = (
     Mutant("relay-no-ceiling", "RLY-015", "starts with any TTL", with_settings_check(NoCeiling)),
     Mutant("relay-ceiling-is-too-much", "RLY-015", "refuses exactly 30 days", with_settings_check(CeilingIsTooMuch)),
     Mutant("relay-clamps-the-ttl", "RLY-015", "takes a longer TTL for 30 days", ClampsTheTtl),
-    Mutant("relay-zero-is-a-limit", "RLY-015", "starts with limits of 0", with_settings_check(ZeroIsALimit)),
     Mutant("relay-a-week-by-default", "RLY-015", "has a TTL of 7 days by default", with_inboxes(AWeekByDefault)),
     Mutant("relay-refusal-clears-the-store", "RLY-021", "clears what it did not start on", RefusalClearsTheStore),
 )

@@ -137,6 +137,17 @@ class ExpiresOnSweep(Outbox):
         return sweep if retry is None else min(sweep, retry)
 
 
+class OnePushAtATime(Outbox):
+    """One push in flight in all, over one Push Session; who is refused makes room for the others."""
+
+    def is_blocked(self, lane: Lane) -> bool:
+        return bool(self._pushed) or super().is_blocked(lane)
+
+    def answered(self, request: int, answer: PushAnswer) -> None:
+        super().answered(request, answer)
+        self.pump()
+
+
 class ReportsOncePerMessage(Outbox):
     def fail(self, entries: list[OutboxEntry], reason: Undeliverable) -> None:
         reported: set[str] = getattr(self, "_reported", set())
@@ -263,6 +274,7 @@ _OUTBOXES: tuple[tuple[str, str, type[Outbox]], ...] = (
     ("expires-on-sweep", "notices what expired within a minute, or before it pushes", ExpiresOnSweep),
     ("reports-once-per-message", "raises sendFailed once per message, not per recipient", ReportsOncePerMessage),
     ("reports-messages-only", "raises no sendFailed for control messages", ReportsMessagesOnly),
+    ("one-push-at-a-time", "has one push in flight in all: parallel pushes are not demanded", OnePushAtATime),
     ("seals-once", "keeps sealed bytes in memory for the next try", SealsOnce),
 )
 
