@@ -52,7 +52,7 @@ def _checked_call(message: JsonObject) -> JsonObject:
     method = message["method"]
     if not isinstance(method, str):
         raise DriverError(f"the driver sent a message whose method is not text; {_SHAPE}")
-    if not isinstance(message.get("params", {}), Mapping):
+    if not isinstance(message.get("params", {}), dict):
         raise DriverError(f"the driver sent {method} with params that are not an object; {_SHAPE}")
     if "id" in message and not _is_id(message["id"]):
         raise DriverError(f"the driver sent {method} with an id that is not an integer; {_SHAPE}")

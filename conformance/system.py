@@ -203,7 +203,7 @@ class System:
 
     def post(self, method: str, params: JsonObject, then: Answered | None = None) -> int:
         """Send a call without waiting. `then` gets the result when it comes; errors of the API are not expected."""
-        self._check(f"{method}.params", params, f"the kit's own {method}")
+        self._check(method, ".params", params, "the kit's own {}")
         self._before_speaking()
         number = self._next_number
         self._next_number += 1
@@ -212,13 +212,13 @@ class System:
         return number
 
     def notify(self, method: str, params: JsonObject) -> None:
-        self._check(f"{method}.params", params, f"the kit's own {method}")
+        self._check(method, ".params", params, "the kit's own {}")
         self._before_speaking()
         self._link.send(messages.notification(method, params))
 
     def answer(self, call_number: int, method: str, result: JsonObject) -> None:
         """Answer a request of the driver."""
-        self._check(f"{method}.result", result, f"the kit's own answer to {method}")
+        self._check(method, ".result", result, "the kit's own answer to {}")
         self._before_speaking()
         self._answers_sent += 1
         self._link.send(messages.response(call_number, result))
@@ -302,13 +302,13 @@ class System:
         waiting = self._waiting[number]
         deadline = time.monotonic() + seconds
         received = 0
-        last = ""
+        last: Json = None
         while waiting.answer is None:
             try:
                 message = self._next_message(waiting.method, deadline)
             except Silence:
-                raise _no_answer(waiting.method, seconds, received, last) from None
-            last = messages.name(message)
+                raise _no_answer(waiting.method, seconds, received, messages.name(last)) from None
+            last = message
             self._serve(message)
             received += 1
             if received > MAX_MESSAGES:
@@ -351,6 +351,8 @@ class System:
 
     def _unasked(self) -> str:
         """What the driver sent although it is not its turn; empty if nothing."""
+        if not self._link.has_more():
+            return ""
         try:
             return messages.name(self._link.receive(0))
         except Silence:
@@ -383,13 +385,13 @@ class System:
         result = message["result"]
         if not isinstance(result, dict):
             raise DriverError(f"the driver's answer to {method} has a result that is not an object")
-        self._check(f"{method}.result", result, f"the driver's answer to {method}")
+        self._check(method, ".result", result, "the driver's answer to {}")
         return result
 
     def _failure(self, method: str, error: Mapping[str, Json]) -> Exception:
         data = error.get("data")
         if error.get("code") == messages.API_ERROR and isinstance(data, dict):
-            self._check("api-error", data, f"the error that the driver answered to {method}")
+            self._check("api-error", "", data, f"the error that the driver answered to {method}")
             return ApiError(data)
         if error.get("code") == messages.METHOD_NOT_FOUND:
             return DriverError(
@@ -409,7 +411,7 @@ class System:
                 f"the driver sent {method!r}, which is no message of the driver protocol for the role {self.role}; "
                 "adapters/PROTOCOL.md lists them"
             )
-        self._check(f"{method}.params", params, f"the driver's {method}")
+        self._check(method, ".params", params, "the driver's {}")
         is_request = f"{method}.result" in self._schemas
         if is_request != isinstance(number, int):
             kind = "a request, with an id" if is_request else "a notification, without an id"
@@ -424,12 +426,14 @@ class System:
         if isinstance(params, dict):
             self._listener.receive(Call(method, params, number if isinstance(number, int) else None))
 
-    def _check(self, name: str, value: Json, whose: str) -> None:
-        schema = self._schemas.get(name)
+    def _check(self, method: str, part: str, value: Json, whose: str) -> None:
+        """`whose` has a place for the method; this is on the path of every message, so it is filled only in need."""
+        schema = self._schemas.get(method + part)
         if schema is None:
-            raise DriverError(f"{whose} is no message of the driver protocol")
+            raise DriverError(f"{whose.format(method)} is no message of the driver protocol")
         if not schema.holds(value):
-            raise DriverError(f"{whose} does not fit the protocol: {schema.explain(value)}; see adapters/PROTOCOL.md")
+            why = schema.explain(value)
+            raise DriverError(f"{whose.format(method)} does not fit the protocol: {why}; see adapters/PROTOCOL.md")
 
     def _wait_for_silence(self) -> None:
         seconds = SILENCE_FACTOR * self._timeouts.reply

@@ -114,7 +114,7 @@ class DeviceDriver:
             text = f"There is no method {method!r} in the role device."
             return jsonrpc.error(number, jsonrpc.METHOD_NOT_FOUND, text)
         try:
-            if not isinstance(params, Mapping):
+            if not isinstance(params, dict):
                 raise InvalidParamsError("params is not an object.")
             return jsonrpc.result(number, call(params))
         except ApiError as error:

@@ -61,6 +61,9 @@ class InProcessLink:
             raise DriverDiedError("the driver ended")
         raise Silence
 
+    def has_more(self) -> bool:
+        return bool(self._outgoing)
+
     def kill(self) -> None:
         self._machine = None
         self._outgoing.clear()

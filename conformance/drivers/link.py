@@ -29,6 +29,10 @@ class Link(Protocol):
         """
         ...
 
+    def has_more(self) -> bool:
+        """Whether something from the driver, or its end, can be received without waiting."""
+        ...
+
     def kill(self) -> None:
         """End the driver as SIGKILL does: no clean-up, nothing more is read from it."""
         ...

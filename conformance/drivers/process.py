@@ -25,7 +25,7 @@ MAX_LINE = 16 * 1024 * 1024
 MAX_BACKLOG = 64 * 1024 * 1024
 MAX_DEPTH = 64
 STDERR_KEPT = 16 * 1024
-READ_SIZE = 256 * 1024
+READ_SIZE = 64 * 1024
 PIPE_READS = 8
 WRITE_SECONDS = 10.0
 GONE_SECONDS = 1.0
@@ -49,6 +49,7 @@ class ProcessLink:
         self._write_seconds = write_seconds
         self._process: subprocess.Popen[bytes] | None = None
         self._poll = select.poll()
+        self._into = self._out = -1
         self._incoming = bytearray()
         self._searched = 0
         self._lines: deque[bytes] = deque()
@@ -80,31 +81,39 @@ class ProcessLink:
             raise DriverError(f"the command {self._command[0]!r} cannot be started: {error}") from None
         for pipe in (self._stdin, self._stdout, self._errors):
             os.set_blocking(pipe.fileno(), False)
+        self._into, self._out = self._stdin.fileno(), self._stdout.fileno()
         self._poll = select.poll()
-        self._poll.register(self._stdout.fileno(), select.POLLIN)
+        self._poll.register(self._out, select.POLLIN)
         self._poll.register(self._errors.fileno(), select.POLLIN)
 
     def send(self, message: JsonObject) -> None:
         """Hand one message to the driver. To one that is gone nothing is said: what it wrote before is read first."""
-        data = memoryview(json.dumps(message, separators=(",", ":")).encode("utf-8") + b"\n")
-        deadline = time.monotonic() + self._write_seconds
+        data = _encode(message).encode("ascii") + b"\n"
+        deadline = 0.0
         while data and not (self._stdin_closed or self._stdout_ended):
             try:
-                data = data[os.write(self._stdin.fileno(), data) :]
+                data = data[os.write(self._into, data) :]
             except BlockingIOError:
+                deadline = deadline or time.monotonic() + self._write_seconds
                 self._wait_until_writable(deadline)
             except BrokenPipeError:
                 self._stdin_closed = True
 
     def receive(self, seconds: float) -> Json:
-        deadline = time.monotonic() + seconds
+        if not self._lines:
+            self._wait_for_line(time.monotonic() + seconds)
+        line = self._lines.popleft()
+        self._backlog -= len(line)
+        return _parse(line)
+
+    def _wait_for_line(self, deadline: float) -> None:
         while not self._lines:
             if self._stdout_ended:
                 raise self._end("stdout")
             self._read_or_notice_end(deadline)
-        line = self._lines.popleft()
-        self._backlog -= len(line)
-        return _parse(line)
+
+    def has_more(self) -> bool:
+        return bool(self._lines) or (self._process is not None and bool(self._poll.poll(0)))
 
     def kill(self) -> None:
         process, self._process = self._process, None
@@ -175,10 +184,9 @@ class ProcessLink:
         ready = self._poll.poll(seconds * 1000)
         if not ready:
             return False
-        stdout = self._stdout.fileno()
         for descriptor, _ in ready:
-            if descriptor == stdout:
-                self._read_stdout(stdout)
+            if descriptor == self._out:
+                self._read_stdout(descriptor)
             else:
                 self._read_stderr(descriptor)
         return True
@@ -308,6 +316,8 @@ def _no_number(word: str) -> Json:
     raise _AmbiguousError(f"holds {word}, which is no JSON number")
 
 
+# Both made once: json.dumps and json.loads would make them anew for each message.
+_encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_no_number)
 _TEXTS = re.compile(r'"(?:[^"\\]|\\.)*"')
 
