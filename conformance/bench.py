@@ -95,9 +95,8 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def run(args: argparse.Namespace) -> int:  # noqa: ARG001 - every command gets its arguments
     """0 if every ratio is within its budget, 1 if not."""
     count = len(load_cases("", Path()))
-    print(
-        f"{count} cases, {ROUND_TRIPS} round trips, medians of {ROUNDS} rounds in turns; Python {sys.version.split()[0]}."
-    )
+    python = sys.version.split()[0]
+    print(f"{count} cases, {ROUND_TRIPS} round trips, medians of {ROUNDS} rounds in turns; Python {python}.")
     measures = []
     for measure in (_round_trip, lambda: _against_pytest(count), _growth):
         measures.append(measure())

@@ -25,12 +25,14 @@ def explain(result: Mapping[str, Json], again: str) -> str:
     lines += _field("Where", f"{result['file']}:{failure['line']}, {_step(failure)}")
     lines += _field("Expected", str(failure["expected"]))
     lines += _field("Observed", str(failure["observed"]))
+    lines += _field("Note", str(failure["note"]))
     exchange = failure["exchange"]
     if isinstance(exchange, Sequence) and exchange:
         lines += ["", *_exchange(exchange, failure["step"])]
     if failure["stderr"]:
         lines += ["", "What the driver wrote to stderr:", *textwrap.indent(str(failure["stderr"]), "  ").splitlines()]
-    lines += ["", *_field("Again", again)]
+    # Never wrapped: it is there to be copied.
+    lines += ["", f"{'Again':<{LABEL}}{again}"]
     return "\n".join(lines)
 
 

@@ -71,6 +71,7 @@ class Result:
             "line": step.line if step else self.case.line,
             "expected": self._words(finding.expected),
             "observed": self._words(finding.observed),
+            "note": " ".join(text for text in (self.case.interpretation, self.case.note) if text),
             "kill_point": finding.kill_point,
             "exchange": [self._shown(record) for record in finding.history],
             "stderr": printable(finding.stderr[-3000:]),

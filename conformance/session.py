@@ -181,9 +181,8 @@ def summarise(reporter: pytest.TerminalReporter) -> None:
     if found[Outcome.NOT_RUN]:
         reporter.line(f"{found[Outcome.NOT_RUN]} cases were not run: the driver lacks what they need (-rs says what).")
     if len(results) < len(session.plan.cases):
-        reporter.line(
-            f"The run ended early: {len(results)} of {len(session.plan.cases)} cases have a result.", red=True
-        )
+        missing = len(session.plan.cases) - len(results)
+        reporter.line(f"{missing} of the cases have no result: they were deselected, or the run ended early.", yellow=True)
     for fault in session.faults:
         reporter.line(printable(fault), red=True)
     reporter.line("Envelopes were plain: this judges the state machines, and cannot be certified.")

@@ -48,6 +48,7 @@ def result(**changes: str | int) -> JsonObject:
         "line": 12,
         "expected": "nothing",
         "observed": "handler called",
+        "note": "One reading of an open point.",
         "kill_point": "",
         "exchange": [
             {"at": "0s", "step": 2, "from": "relay", "to": "alice", "text": "Deliver A"},
@@ -77,6 +78,7 @@ def test_an_explanation_is_whole() -> None:
         "Where     own.yaml:12, step 3: expect: nothing",
         "Expected  nothing",
         "Observed  handler called",
+        "Note      One reading of an open point.",
         "",
         "The exchange (time since the start, step, who to whom):",
         "   0s    2  relay → alice     Deliver A",

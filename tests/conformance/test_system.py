@@ -71,6 +71,9 @@ class ScriptedLink:
             raise first
         return first
 
+    def has_more(self) -> bool:
+        return bool(self.incoming) or self.endless is not None
+
     def kill(self) -> None:
         self.incoming.clear()
 
