@@ -182,7 +182,8 @@ def summarise(reporter: pytest.TerminalReporter) -> None:
         reporter.line(f"{found[Outcome.NOT_RUN]} cases were not run: the driver lacks what they need (-rs says what).")
     if len(results) < len(session.plan.cases):
         missing = len(session.plan.cases) - len(results)
-        reporter.line(f"{missing} of the cases have no result: they were deselected, or the run ended early.", yellow=True)
+        why = "they were deselected, or the run ended early"
+        reporter.line(f"{missing} of the cases have no result: {why}.", yellow=True)
     for fault in session.faults:
         reporter.line(printable(fault), red=True)
     reporter.line("Envelopes were plain: this judges the state machines, and cannot be certified.")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from adapters.deviation import Family, Variant
-from adapters.variants import control, dedup, receiving, relay, sending, versions
+from adapters.variants import combined, control, dedup, receiving, relay, sending, versions
 
 VARIANTS: tuple[Variant, ...] = (
+    *combined.VARIANTS,
     *control.VARIANTS,
     *dedup.VARIANTS,
     *receiving.VARIANTS,
