@@ -212,7 +212,9 @@ def _chosen(every: Sequence[Case], selection: Selection, catalogues: Mapping[str
 
 
 def _is_named(case: Case, wanted: str) -> bool:
-    return wanted in (case.id, case.vector) or ("*" in wanted and fnmatchcase(case.id, wanted))
+    """By its own id; by its vector's, which are all its rows without the crash sweep; or by a pattern."""
+    whole_vector = wanted == case.vector and not case.swept
+    return wanted == case.id or whole_vector or ("*" in wanted and fnmatchcase(case.id, wanted))
 
 
 def _ids(cases: Iterable[Case]) -> list[str]:
