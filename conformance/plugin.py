@@ -25,7 +25,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help='the system under test: a name, a manifest, or cmd:"COMMAND" (default: the reference, in process)',
     )
     group.addoption("--clause", metavar="ID", action="append", default=[], help="only vectors about this clause")
-    group.addoption("--vector", metavar="ID", action="append", default=[], help="only this vector; 'ID*' takes its crash sweep along, * matches any text")
+    group.addoption(
+        "--vector",
+        metavar="ID",
+        action="append",
+        default=[],
+        help="only this vector; 'ID*' takes its crash sweep along, * matches any text",
+    )
     group.addoption("--vectors", metavar="DIR", default="", help="your own vectors instead of the kit's")
     group.addoption(
         "--results", metavar="FILE", default="reports/results.json", help="where results.json goes (%(default)s)"

@@ -47,10 +47,14 @@ CODES: dict[type[Exception], int] = {
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a call came to. `result` is None where no answer is due, or where an effect is the answer."""
+    """What a call came to. `result` is None where no answer is due, or where an effect is the answer.
+
+    `before` leaves ahead of the answer, `effects` behind it.
+    """
 
     result: JsonObject | None
     effects: list[Effect] = field(default_factory=list)
+    before: list[Effect] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +127,8 @@ class RelayDriver:
             raise InvalidParamsError("params is not an object.")
         outcome = call(params, number)
         answer = [] if outcome.result is None else [jsonrpc.result(number, outcome.result)]
-        return answer + [effect_message(effect) for effect in outcome.effects]
+        before = [effect_message(effect) for effect in outcome.before]
+        return before + answer + [effect_message(effect) for effect in outcome.effects]
 
     def _notified(self, method: str, params: Json) -> list[JsonObject]:
         if method != "deliver_ack" or not isinstance(params, Mapping) or self._instance is None:
@@ -189,7 +194,9 @@ class RelayDriver:
     # Time, and faults
 
     def _settle(self, _params: Params, _number: int) -> Outcome:
-        return Outcome({"next_timer": self._running().relay.next_timer()})
+        relay = self._running().relay
+        timer = relay.next_timer()
+        return Outcome({"next_timer": timer}, before=relay.take_effects())
 
     def _advance(self, params: Params, _number: int) -> Outcome:
         relay = self._running().relay

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from adapters.deviation import Family, Variant
-from adapters.variants import combined, control, dedup, receiving, relay, sending, versions
+from adapters.variants import combined, control, dedup, receiving, relay, relay_combined, sending, versions
 
 VARIANTS: tuple[Variant, ...] = (
     *combined.VARIANTS,
@@ -11,6 +11,7 @@ VARIANTS: tuple[Variant, ...] = (
     *dedup.VARIANTS,
     *receiving.VARIANTS,
     *relay.VARIANTS,
+    *relay_combined.VARIANTS,
     *sending.VARIANTS,
     *versions.VARIANTS,
 )

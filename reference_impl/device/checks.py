@@ -128,8 +128,12 @@ class Checks:
         return Drop(None) if self._dedup.knows(blob.content) else None
 
     def check_departure(self, _blob: Blob) -> Verdict | None:
-        """No handler runs any more, and the wipe to come makes an ack pointless (ADR-0027, ADR-0029)."""
-        return PassOver() if self._state.status in DEPARTING else None
+        """No handler starts any more, and the wipe to come makes an ack pointless (CTL-014)."""
+        return PassOver() if self.is_departing() else None
+
+    def is_departing(self) -> bool:
+        """Whether no handler may start any more (CTL-014)."""
+        return self._state.status in DEPARTING
 
     def message(self, content: Content) -> Message:
         """RCV-006: the sender as `members` has it, the body as it was sent."""

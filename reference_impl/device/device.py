@@ -97,6 +97,7 @@ class Device:
     def _connect_parts(self) -> None:
         self.outbox.set_departure(self.membership)
         self.membership.on_wipe(self.pairing.close_window, self.recipient.start_over)
+        self.membership.on_departure(self.recipient.departed)
         self.checks.set_judges(
             {
                 Tag.PAIR: self.pairing.judge_pair,

@@ -35,11 +35,16 @@ class Membership:
         self._notices = notices
         self._outbox = outbox
         self._on_wipe: tuple[Callable[[], None], ...] = ()
+        self._on_departure: tuple[Callable[[], None], ...] = ()
         self._departed: Reason = "left"
 
     def on_wipe(self, *callbacks: Callable[[], None]) -> None:
         """What else has to start over once the wipe is durable."""
         self._on_wipe = callbacks
+
+    def on_departure(self, *callbacks: Callable[[], None]) -> None:
+        """What else has to stop once it is durable that this device is on its way out."""
+        self._on_departure = callbacks
 
     # Incoming manifests
 
@@ -241,6 +246,8 @@ class Membership:
         """Push what tells the others; where there is nobody to tell, the end is now."""
         self.finish_departure()
         self._outbox.pump()
+        for callback in self._on_departure:
+            callback()
 
     def finish_departure(self) -> None:
         """Also on start: a process may have died between the last entry and the wipe."""

@@ -99,6 +99,12 @@ class Recipient:
                 self._handling = None
         self._session.open()
 
+    def departed(self) -> None:
+        """On the way out of the group there are no more attempts, and nothing waits for one (CTL-014)."""
+        if self._handling is not None and self._handling.request is None:
+            self._handling = None
+        self.proceed()
+
     # Blobs, one at a time
 
     def deliver(self, session: str, blob_id: str, envelope: Json) -> None:
@@ -184,7 +190,7 @@ class Recipient:
         if handling is None or handling.request != request:
             return
         handling.request = None
-        if handling.orphaned:
+        if handling.orphaned or (error is not None and self._checks.is_departing()):
             self._handling = None
         elif error is None:
             self.finish(handling, None)
