@@ -226,7 +226,8 @@ class System:
     def settle(self) -> int | None:
         """Wait until the system is quiet. Returns the time of its next timer in Unix ms, or None.
 
-        The timer of a driver whose clock is not the kit's says nothing here, and is None.
+        The timer of a driver whose clock is not the kit's says nothing here, and is None. So is the timer of a driver
+        without `settle`: ask `timer_at` for it.
         """
         if "settle" not in self.capabilities:
             self._wait_for_silence()
@@ -239,6 +240,10 @@ class System:
                 self._at_rest = has_clock
                 return _timer(result) if has_clock else None
         raise SpecBrokenError("the system never comes to rest: it goes on although no time passes")
+
+    def timer_at(self, now: int) -> int | None:
+        """The next timer of a driver that has a clock and no `settle`: the answer to an advance that moves nothing."""
+        return self.advance(now) if self.capabilities & {"clock", "settle"} == {"clock"} else None
 
     def advance(self, now: int) -> int | None:
         """Set the clock to `now` (Unix ms). Returns the time of the next timer."""

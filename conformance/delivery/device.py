@@ -79,4 +79,5 @@ DEVICE = Role(
     schemas=("driver-common.json", "driver-device.json"),
     make_world=Device,
     swept=True,
+    needs=("provision",),
 )

@@ -142,7 +142,7 @@ class DeviceWorld:
         if not self.system.running:
             return None
         try:
-            timer = self.system.settle()
+            timer = self.system.settle() or self.system.timer_at(self._now)
         except DriverDiedError:
             self.died()
             return None

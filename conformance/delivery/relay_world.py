@@ -95,7 +95,7 @@ class RelayWorld:
         if not self.open_now:
             return None
         try:
-            timer = self.system.settle()
+            timer = self.system.settle() or self.system.timer_at(self._now)
         except DriverDiedError:
             self.died()
             return None

@@ -78,7 +78,7 @@ class Runner:
         try:
             self._system.begin_case(case.id)
             self._ready()
-            lacking = [name for name in case.requires if name not in self._system.capabilities]
+            lacking = [name for name in (*self._role.needs, *case.requires) if name not in self._system.capabilities]
             if lacking:
                 return Finding(Outcome.NOT_RUN, f"the driver does not offer {', '.join(lacking)}")
             if case.swept:

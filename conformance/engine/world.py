@@ -126,7 +126,7 @@ NOWHERE = KillPoint()
 class Role:
     """A role that a system can be judged in.
 
-    `make_world` gets the case, the system, its data folder and where the system is to be killed; `NOWHERE` for a run
+    `needs` are the capabilities without which no vector of the role can run. `make_world` gets the case, the system, its data folder and where the system is to be killed; `NOWHERE` for a run
     as the vector says.
     """
 
@@ -135,3 +135,4 @@ class Role:
     schemas: tuple[str, ...]
     make_world: Callable[[Case, System, str, KillPoint], World]
     swept: bool
+    needs: tuple[str, ...] = ()
