@@ -126,8 +126,8 @@ NOWHERE = KillPoint()
 class Role:
     """A role that a system can be judged in.
 
-    `needs` are the capabilities without which no vector of the role can run. `make_world` gets the case, the system, its data folder and where the system is to be killed; `NOWHERE` for a run
-    as the vector says.
+    `needs` are the capabilities without which no vector of the role can run. `make_world` gets the case, the system,
+    its data folder and where the system is to be killed; `NOWHERE` for a run as the vector says.
     """
 
     name: str
