@@ -1,4 +1,4 @@
-"""Devices that go wrongly: removal, Leave, destroy, Revoke and the wipe (CTL-005, CTL-009, CTL-011)."""
+"""Devices that go wrongly: removal, Leave, destroy, Revoke and the wipe (CTL-005, CTL-009, CTL-011, CTL-014, CTL-015)."""
 
 # ruff: noqa: ARG002 - an override need not use all that it is given
 
@@ -7,12 +7,22 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from adapters.deviation import Mutant, with_dedup, with_membership, with_outbox, with_session_state
+from adapters.deviation import (
+    Mutant,
+    with_checks,
+    with_dedup,
+    with_membership,
+    with_outbox,
+    with_recipient,
+    with_session_state,
+)
+from reference_impl.device.checks import Checks
 from reference_impl.device.context import Context
 from reference_impl.device.dedup import DedupTable
 from reference_impl.device.effects import SendFailed
 from reference_impl.device.membership import IGNORED, REFUSED, Departing, Membership
 from reference_impl.device.outbox import Lane, Outbox
+from reference_impl.device.recipient import Recipient
 from reference_impl.device.session_state import SessionState
 from reference_impl.device.store import Kind, OutboxEntry
 from reference_impl.device.verdicts import Apply, Verdict
@@ -136,6 +146,26 @@ class SendsWhileDeparting(Membership):
         super().begin_departure(status, kind, recipients, body, frozenset())
 
 
+class HandlesWhileDeparting(Checks):
+    def is_departing(self) -> bool:
+        return False
+
+
+class RetriesWhileDeparting(Recipient):
+    """Takes no new message, and goes on with the one whose handler threw."""
+
+    def departed(self) -> None:
+        """What waits for its next attempt goes on waiting."""
+
+    def handler_ended(self, request: int, error: str | None) -> None:
+        handling = self._handling
+        if error is None or handling is None or not self._checks.is_departing():
+            super().handler_ended(request, error)
+        else:
+            handling.request = None
+            self.retry_later(handling)
+
+
 class DepartsInTwoSteps(Membership):
     def begin_departure(
         self,
@@ -234,6 +264,13 @@ class RevokeWithoutMemory(SessionState):
         return known
 
 
+class LeavingCannotDestroy(Membership):
+    def destroy_group(self) -> None:
+        if self._state.status == "leaving":
+            self.require_member()
+        super().destroy_group()
+
+
 class DestroyTwice(Membership):
     def destroy_group(self) -> None:
         if self._state.status == "destroying":
@@ -288,9 +325,21 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "sends-while-departing",
-        "CTL-005",
+        "CTL-014",
         "still pushes Sync messages on its way out",
         with_membership(SendsWhileDeparting),
+    ),
+    Mutant(
+        "handles-while-departing",
+        "CTL-014",
+        "still hands messages to the app on its way out",
+        with_checks(HandlesWhileDeparting),
+    ),
+    Mutant(
+        "retries-while-departing",
+        "CTL-014",
+        "still tries a handler again that threw, on its way out",
+        with_recipient(RetriesWhileDeparting),
     ),
     Mutant(
         "told-before-durable",
@@ -339,8 +388,14 @@ MUTANTS: tuple[Mutant, ...] = (
         with_session_state(RevokeWithoutMemory),
     ),
     Mutant(
+        "leaving-cannot-destroy",
+        "CTL-015",
+        "takes no destroyGroup() while it leaves",
+        with_membership(LeavingCannotDestroy),
+    ),
+    Mutant(
         "destroy-twice",
-        "CTL-009",
+        "CTL-015",
         "sends its Revokes once more at a second destroyGroup()",
         with_membership(DestroyTwice),
     ),

@@ -69,6 +69,14 @@ class ClearsUpOnConnect(Device):
     recipient_class = DropsUnasked
 
 
+class CloseEndsHandlers(Device):
+    def close(self) -> None:
+        handling = self.recipient._handling
+        if handling is not None:
+            self.recipient.finish(handling, None)
+        super().close()
+
+
 # -- one handler
 
 
@@ -682,6 +690,15 @@ class SessionTakesHandlerAlong(Recipient):
         self._handling = None
 
 
+class AttemptsPerSession(Recipient):
+    """Takes a message that a new session brings for one that was never tried."""
+
+    def disconnected(self) -> None:
+        super().disconnected()
+        if self._handling is not None and self._handling.request is None:
+            self._handling = None
+
+
 class ResultLostWithSession(Recipient):
     def finish(self, handling: Handling, issue: Issue | None) -> None:
         if handling.blob.session == self._session.current:
@@ -755,6 +772,12 @@ _RECIPIENTS: tuple[tuple[str, str, str, type[Recipient]], ...] = (
     ("gave-up-tried-later", "RCV-008", "tries once more an hour after it gave up", GaveUpTriedTomorrow),
     ("threw-is-ended", "RCV-008", "takes a handler that threw for one that returned", ThrewIsEnded),
     ("acks-between-attempts", "RCV-008", "acks what it has still to try again", RetryForgottenAtStart),
+    (
+        "attempts-per-session",
+        "RCV-008",
+        "begins the attempts anew on each Receive Session",
+        AttemptsPerSession,
+    ),
     ("handler-times-out", "RCV-009", "gives a handler 30 seconds", HandlerTimesOut),
     ("handler-times-out-after-a-day", "RCV-009", "gives a handler a day", HandlerTimesOutAfterADay),
     ("drops-past-the-handler", "RCV-009", "acks unusable Blobs while a handler runs", DropsPastTheHandler),
@@ -821,6 +844,7 @@ _DEVICES: tuple[tuple[str, str, str, type[Device]], ...] = (
     ("second-handler-ignored", "RCV-002", "takes a second handler and never calls it", SecondHandlerIgnored),
     ("refused-handler-unsets", "RCV-002", "loses the first handler over a second", RefusedHandlerUnsetsFirst),
     ("one-registration-ever", "RCV-016", "refuses a handler after a cancelled one", NeverASecondRegistration),
+    ("close-ends-handlers", "RCV-007", "takes a handler that close() cut off for one that ended", CloseEndsHandlers),
     ("early-events-lost", "RCV-003", "drops events that nobody listens to", EarlyEventsLost),
     ("four-attempts", "RCV-008", "gives up after four attempts", _attempts(4)),
     ("six-attempts", "RCV-008", "gives up after six attempts", _attempts(6)),

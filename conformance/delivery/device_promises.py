@@ -433,7 +433,10 @@ def handler_gets_what_was_sent(history: History) -> Iterator[Breach]:
 
 
 def acks_follow_handling(history: History) -> Iterator[Breach]:
-    """RCV-007: a Sync message that can be handled is acked after its handler ended."""
+    """RCV-007: a Sync message that can be handled is acked after its handler ended.
+
+    What was not handled when the device went on its way out may be acked or not (CTL-014).
+    """
     usable: dict[str, Delivered] = {}
     ended: set[str] = set()
     throws: dict[str, int] = defaultdict(int)
@@ -448,6 +451,8 @@ def acks_follow_handling(history: History) -> Iterator[Breach]:
             throws[record.message_id] += record.threw
             if not record.threw or throws[record.message_id] >= ATTEMPTS or record.message_id in gave_up:
                 ended.add(record.message_id)
+        elif _may_abandon(record):
+            usable.clear()
         elif isinstance(record, DeliverAcked) and record.label in usable and record.message_id not in ended:
             excused[record.step] -= 1
             if excused[record.step] < 0:

@@ -53,8 +53,8 @@ class DeviceStimuli:
             "start_pairing": self.start_pairing,
             "cancel_pairing": self._caller("cancel_pairing"),
             "cancel_join": self._caller("cancel_join"),
-            "leave": self._caller("leave"),
-            "destroy_group": self._caller("destroy_group"),
+            "leave": self._depart("leave"),
+            "destroy_group": self._depart("destroy_group"),
             "join": self.join,
             "accept": self.accept,
             "remove": self.remove,
@@ -340,6 +340,13 @@ class DeviceStimuli:
     def _caller(self, method: str) -> Stimulus:
         def call(argument: Argument) -> None:
             self._call(method, {}, argument)
+
+        return call
+
+    def _depart(self, method: str) -> Stimulus:
+        def call(argument: Argument) -> None:
+            if self._call(method, {}, argument) is not None:
+                self.world.member = False  # whether the device says so by an event is open (CTL-014)
 
         return call
 
