@@ -25,6 +25,14 @@ from reference_impl.wire.content import Content, MalformedError, Manifest, Membe
 DAY = 86_400_000
 
 
+class FoundsAtStartPairing(Pairing):
+    def start_pairing(self) -> str:
+        if self._state.manifest is None and self._state.status == "notJoined":
+            self._membership.issue_manifest(self._membership.members())
+            self._notices.event(StatusChanged("member", "created"))
+        return super().start_pairing()
+
+
 # -- which issue, and whether
 
 
@@ -279,6 +287,7 @@ class ListsInReverse(Device):
 
 
 _PAIRINGS: tuple[tuple[str, str, type[Pairing]], ...] = (
+    ("founds-at-start-pairing", "founds its group when pairing starts, not at the first accept", FoundsAtStartPairing),
     (
         "bad-proof-is-malformed",
         "calls a Pair without the secret malformed: it is not authenticated",
