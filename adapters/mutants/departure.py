@@ -1,4 +1,4 @@
-"""Devices that go wrongly: removal, Leave, destroy, Revoke and the wipe (CTL-005, CTL-009, CTL-011, CTL-014, CTL-015)."""
+"""Devices that go wrongly: removal, Leave, destroy, Revoke, wipe (CTL-005, CTL-009, CTL-011, CTL-014, CTL-015)."""
 
 # ruff: noqa: ARG002 - an override need not use all that it is given
 

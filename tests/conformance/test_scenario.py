@@ -42,6 +42,7 @@ class Balls:
         self.deaths = 0
         self.finished = False
         self.promises: Sequence[Promise] = ()
+        self.names: Mapping[str, str] = {}
         self.stimuli: Mapping[str, Stimulus] = {
             "roll": self._roll,
             "later": lambda given: self.timers.append((self.now + given.duration("in"), given.text("colour"))),
