@@ -80,15 +80,6 @@ class GaveUpIsNotRecorded(Recipient):
         self._handling = None
 
 
-class PauseEndsWithSession(Recipient):
-    """A message between two attempts is let go with its session, and begun anew with the next."""
-
-    def disconnected(self) -> None:
-        super().disconnected()
-        if self._handling is not None and self._handling.request is None:
-            self._handling = None
-
-
 # -- acks and issues
 
 
@@ -329,7 +320,6 @@ VARIANTS: tuple[Variant, ...] = (
     Variant("first-retry-at-once", "makes the second attempt at once, pauses later", _with_recipient(FirstRetryAtOnce)),
     Variant("attempts-survive", "goes on counting attempts after a crash", _with_recipient(AttemptsSurvive)),
     Variant("gave-up-not-recorded", "does not record what it gave up", _with_recipient(GaveUpIsNotRecorded)),
-    Variant("pause-ends-with-session", "begins anew with each session", _with_recipient(PauseEndsWithSession)),
     Variant("ack-before-issue", "acks first and reports then", _with_recipient(AckBeforeIssue)),
     Variant("acks-in-batches", "sends its acks together, once all else is done", BatchingDevice),
     Variant("acks-on-any-session", "acks on the session that is open", _with_recipient(AcksOnAnySession)),
