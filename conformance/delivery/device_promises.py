@@ -25,10 +25,12 @@ from conformance.delivery.device_records import (
     SendReturned,
     Started,
 )
+from conformance.delivery.group import PROVISIONED_GROUP
 from conformance.delivery.life import EPOCH, Killed, uncertain
+from conformance.delivery.peers import CODEC
 from conformance.durations import by_words
 from conformance.engine.record import Breach, History, Record
-from reference_impl.wire.content import Tag
+from reference_impl.wire.content import MalformedError, Tag
 
 TEMPORARY = frozenset(("inbox_full", "rate_limited", "unavailable", "internal_error"))
 ATTEMPTS = 5
@@ -608,6 +610,35 @@ def held_blobs_give_way_with_an_issue(history: History) -> Iterator[Breach]:
         yield Breach("VER-003", f"{len(acks)} held Blobs gave way, and {len(issues)} are reported", issues[-1])
 
 
+# -- membership -------------------------------------------------------------------------------------------------------
+
+
+def founding_is_told(history: History) -> Iterator[Breach]:
+    """CTL-006: a device that founded a group says that it is a member, with the reason `created`, once for each group.
+
+    Whether when pairing starts or at the first accept is open, and a killed device may have died before it said so.
+    """
+    if any(isinstance(record, Killed) for record in history):
+        return
+    known = {_group_id(each.body, 1) for each in history if isinstance(each, Delivered)} | {PROVISIONED_GROUP}
+    founded = {
+        _group_id(record.body, record.version): record
+        for record in history
+        if isinstance(record, Pushed) and record.tag == Tag.GROUP_MANIFEST
+    }
+    groups = [record for group_id, record in founded.items() if group_id and group_id not in known]
+    told = sum(isinstance(record, EventRaised) and record.details.get("reason") == "created" for record in history)
+    if told < len(groups):
+        yield Breach("CTL-006", "the device founded a group, and no event says that it is a member now", groups[-1])
+
+
+def _group_id(body: bytes, version: int) -> str:
+    try:
+        return CODEC.decode_manifest(body, version).group_id
+    except MalformedError:
+        return ""
+
+
 PROMISES = (
     sequences_are_used_once,
     pushes_are_named_by_send,
@@ -625,4 +656,5 @@ PROMISES = (
     nothing_is_pulled_without_handler,
     held_blobs_give_way_when_full,
     held_blobs_give_way_with_an_issue,
+    founding_is_told,
 )

@@ -14,6 +14,8 @@ from reference_impl.wire.content import MalformedError, Manifest, Member, Pairin
 ALICE = "alice"
 LEAP = 2**32
 """A manifest may be so many versions ahead (CTL-010)."""
+PROVISIONED_GROUP = key("group")
+"""The id of the group that `provision.manifest` is of."""
 NAMES = (ALICE, "bob", "carol", "dave", "erin", "mallory")
 
 
@@ -151,7 +153,7 @@ class Group:
 
     def _manifest(self, names: Sequence[str], version: int, parent: str, issuer: str) -> Manifest:
         return Manifest(
-            group_id=key("group"),
+            group_id=PROVISIONED_GROUP,
             version=version,
             parent=parent,
             members=self._members(names),
