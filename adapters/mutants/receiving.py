@@ -360,6 +360,11 @@ class GivesUpSilently(Recipient):
         super().finish(handling, None)
 
 
+class GivesNoReason(Recipient):
+    def finish(self, handling: Handling, issue: Issue | None) -> None:
+        super().finish(handling, replace(issue, error="failed") if isinstance(issue, HandlerGaveUp) else issue)
+
+
 class GaveUpStaysUnacked(Recipient):
     def finish(self, handling: Handling, issue: Issue | None) -> None:
         if issue is None:
@@ -767,6 +772,7 @@ _RECIPIENTS: tuple[tuple[str, str, str, type[Recipient]], ...] = (
     ("never-gives-up", "RCV-008", "tries a handler for ever", NeverGivesUp),
     ("failures-of-all-messages", "RCV-008", "counts the attempts of all messages together", FailuresOfAllMessages),
     ("gives-up-silently", "RCV-008", "gives up without an issue", GivesUpSilently),
+    ("gives-up-without-the-error", "RCV-008", "gives up without the error of the handler", GivesNoReason),
     ("gave-up-stays-unacked", "RCV-008", "leaves un-acked what it gave up", GaveUpStaysUnacked),
     ("gave-up-blocks-the-rest", "RCV-008", "handles nothing after it gave up once", GaveUpBlocksTheRest),
     ("gave-up-tried-later", "RCV-008", "tries once more an hour after it gave up", GaveUpTriedTomorrow),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from conformance.delivery.device_expectations import DeviceExpectations
 from conformance.delivery.device_promises import PROMISES
-from conformance.delivery.device_records import HandlerCalled
+from conformance.delivery.device_records import HandlerCalled, Pushed, tag_name
 from conformance.delivery.device_recovery import Recovery
 from conformance.delivery.device_stimuli import DeviceStimuli
 from conformance.delivery.device_world import DeviceWorld
@@ -42,11 +42,14 @@ class Device(DeviceWorld):
 
     @property
     def names(self) -> Mapping[str, str]:
-        """The labels of messages by their Message ID."""
+        """The labels of messages by their Message ID; a control message without one is called by its kind."""
         known = {sent.message_id: label for label, sent in self.sent.items() if sent.message_id}
         known.update({pushed.message_id: label for label, pushed in self.named_pushes.items()})
         for label, blob in self.relay.blobs.items():
             known.setdefault(blob.content.message_id, label)
+        for record in self.history:
+            if isinstance(record, Pushed) and record.control:
+                known.setdefault(record.message_id, f"the {tag_name(record.tag)}")
         return known
 
     @property

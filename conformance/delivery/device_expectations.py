@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from conformance.delivery.control_pushes import manifest_fault
 from conformance.delivery.device_records import (
     DeliverAcked,
     EventRaised,
@@ -15,12 +16,12 @@ from conformance.delivery.device_records import (
 from conformance.delivery.device_stimuli import DeviceStimuli
 from conformance.delivery.device_world import DeviceWorld
 from conformance.delivery.life import EPOCH, Killed
-from conformance.delivery.peers import CODEC
+from conformance.durations import by_words
 from conformance.engine.argument import Argument
 from conformance.engine.record import Record
 from conformance.engine.world import Expectation, Matcher, Query
 from conformance.outcome import SpecBrokenError, VectorError
-from reference_impl.wire.content import MalformedError, Manifest, Tag
+from reference_impl.wire.content import Tag
 
 TAGS: Mapping[str, int] = {
     "pair": Tag.PAIR,
@@ -59,7 +60,7 @@ class DeviceExpectations:
         if not argument.value:
             return _any(Pushed, "any push")
         if "tag" in argument:
-            return [Matcher(_control_words(argument), self._control_push(argument))]
+            return [Matcher(_control_words(argument), self._control_push(argument), self._nearly(argument))]
         to = argument.text("to", "")
         labels = self._sent_labels(argument)
         where = f" to {to}" if to else ""
@@ -105,21 +106,27 @@ class DeviceExpectations:
         return matches
 
     def _right_manifest(self, kind: str, argument: Argument, pushed: Pushed) -> bool:
-        if TAGS[kind] != Tag.GROUP_MANIFEST:
-            return True
-        try:
-            manifest = CODEC.decode_manifest(pushed.body, self.world.options.end_to_end_version)
-        except MalformedError:
-            return False
-        if not manifest.signature_valid or (kind == "leave") != self._leaves(manifest):
-            return False
-        if "members" not in argument:
-            return True
-        names = {self.world.group.name_of(each.noise_pub) for each in manifest.members}
-        return names == set(argument.texts("members"))
+        return TAGS[kind] != Tag.GROUP_MANIFEST or not self._manifest_fault(argument, pushed)
 
-    def _leaves(self, manifest: Manifest) -> bool:
-        return all(each.signing_pub != manifest.issued_by for each in manifest.members)
+    def _manifest_fault(self, argument: Argument, pushed: Pushed) -> str:
+        members = argument.texts("members") if "members" in argument else None
+        is_leave = argument.text("tag") == "leave"
+        return manifest_fault(pushed, leave=is_leave, members=members, group=self.world.group)
+
+    def _nearly(self, argument: Argument) -> Callable[[Record], str]:
+        """Why a push with that tag to that recipient is not the one wanted; empty for any other record."""
+        kind, to = argument.text("tag"), argument.text("to", "")
+
+        def why_not(record: Record) -> str:
+            if not isinstance(record, Pushed) or record.tag != TAGS[kind] or to not in ("", record.recipient):
+                return ""
+            what = f"the {'manifest' if TAGS[kind] == Tag.GROUP_MANIFEST else kind.capitalize()}"
+            fault = self._manifest_fault(argument, record) if TAGS[kind] == Tag.GROUP_MANIFEST else ""
+            if not fault and not self._stamped(argument, record):
+                fault = f"is stamped {by_words(record.sender_timestamp - EPOCH)} after the start"
+            return f"{what} pushed to {record.recipient} {fault}" if fault else ""
+
+        return why_not
 
     def _stamped(self, argument: Argument, pushed: Pushed) -> bool:
         if "stamped" not in argument:
@@ -154,12 +161,14 @@ class DeviceExpectations:
 
     def issue(self, argument: Argument) -> Sequence[Matcher]:
         message_id = self.stimuli.message_id(argument.text("of")) if "of" in argument else ""
-        wanted = {name: argument.get(name) for name in argument if name not in ("of", "whole")}
+        wanted = {name: argument.get(name) for name in argument if name not in ("of", "error", "whole")}
+        error = argument.text("error", "")
 
         def matches(record: Record) -> bool:
             return (
                 isinstance(record, IssueRaised)
                 and all(record.details.get(name) == value for name, value in wanted.items())
+                and error in str(record.details.get("error", ""))
                 and message_id in ("", record.details.get("message_id"))
             )
 

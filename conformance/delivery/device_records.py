@@ -143,7 +143,10 @@ class SessionOpened(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pushed(Record):
-    """The device pushed an Envelope. Times in it are Unix ms; `body` is what the recipient reads."""
+    """The device pushed an Envelope. Times in it are Unix ms; `body` is what the recipient reads.
+
+    `control` says in words what a control message is, `departing` is the status of a device on its way out.
+    """
 
     push: int
     message_id: str
@@ -157,6 +160,8 @@ class Pushed(Record):
     ephemeral_pub: str
     extra: Mapping[str, Json]
     problem: str = ""
+    control: str = ""
+    departing: str = ""
 
     @property
     def source(self) -> str:
@@ -169,10 +174,13 @@ class Pushed(Record):
     def describe(self) -> str:
         if self.problem:
             return f"Push to {self.recipient} that nobody can read: {self.problem}"
-        stamp = "" if self.tag == Tag.SYNC else f", stamped {by_words(self.sender_timestamp - EPOCH)} after the start"
+        if self.tag != Tag.SYNC:
+            stamp = by_words(self.sender_timestamp - EPOCH)
+            return f"Push to {self.recipient}: {self.control or tag_name(self.tag)}, stamped {stamp} after the start"
+        departing = f", while the device is {self.departing}" if self.departing else ""
         return (
             f"Push to {self.recipient}: {tag_name(self.tag)} {self.message_id}, "
-            f"Sequence {self.sequence}, {len(self.body)} bytes{stamp}"
+            f"Sequence {self.sequence}, {len(self.body)} bytes{departing}"
         )
 
 

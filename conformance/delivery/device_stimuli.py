@@ -53,8 +53,8 @@ class DeviceStimuli:
             "start_pairing": self.start_pairing,
             "cancel_pairing": self._caller("cancel_pairing"),
             "cancel_join": self._caller("cancel_join"),
-            "leave": self._depart("leave"),
-            "destroy_group": self._depart("destroy_group"),
+            "leave": self._depart("leave", "leaving"),
+            "destroy_group": self._depart("destroy_group", "destroying"),
             "join": self.join,
             "accept": self.accept,
             "remove": self.remove,
@@ -343,10 +343,12 @@ class DeviceStimuli:
 
         return call
 
-    def _depart(self, method: str) -> Stimulus:
+    def _depart(self, method: str, status: str) -> Stimulus:
         def call(argument: Argument) -> None:
-            if self._call(method, {}, argument) is not None:
-                self.world.member = False  # whether the device says so by an event is open (CTL-014)
+            was_member = self.world.member
+            if self._call(method, {}, argument) is not None and was_member:
+                # Whether the device says so by an event is open. What it says while the call runs comes first.
+                self.world.member, self.world.departing = False, self.world.departing or status
 
         return call
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from conformance.delivery.control_pushes import in_words
 from conformance.delivery.device_records import (
     ALICE,
     DeliverAcked,
@@ -38,6 +39,7 @@ WINDOW = 60 * 86_400_000
 """The Replay Window in ms: RPW-001."""
 HOT = 40
 """So often may the same thing be tried again while the clock stands still; any backoff stays far below."""
+DEPARTING = frozenset(("leaving", "destroying"))
 OPEN_EVENTS = frozenset(("connectionChanged", "membersChanged"))
 OWN_FIELDS = {
     "relay.push": frozenset(("recipient", "envelope", "transport_version")),
@@ -95,6 +97,7 @@ class DeviceWorld:
         self.options = Options(1, 1, None, connected=True, listeners=True).changed(self.setup)
         self.member = self.setup.text("status", "member") == "member"
         members = self.setup.texts("members") if "members" in self.setup else ["bob", "carol"]
+        self.departing = ""
         self.group = Group(members, self.options.end_to_end_version)
         self.relay = KitRelay()
         self.sent: dict[str, Sent] = {}
@@ -438,6 +441,8 @@ class DeviceWorld:
             ephemeral_pub=str(ephemeral),
             extra=_extra("relay.push", params),
             problem=problem,
+            control="" if problem else in_words(content, version, self.group),
+            departing=self.departing,
         )
 
     def _open(self, envelope: Json, recipient: str, name: str) -> tuple[Content, int, str]:
@@ -519,6 +524,7 @@ class DeviceWorld:
         if case == "statusChanged":
             self._identity_changed = True
             self.member = call.params["status"] == "member"
+            self.departing = str(call.params["status"]) if call.params["status"] in DEPARTING else ""
         peer = self._requester(call.params) if case == "joinRequest" else ""
         self.see(EventRaised(at=self.at, step=self.step, case=case, details=dict(call.params), peer=peer))
 

@@ -192,7 +192,7 @@ class Scenario:
         counted = zip(wanted, placement.given, strict=True)
         missing = [each for each, indexes in counted if len(indexes) < each.least]
         unexpected = [record for record in surplus if self._world.is_closed(record) and not self._is_allowed(record)]
-        return _Verdict(wanted, missing, unexpected, early)
+        return _Verdict(wanted, missing, unexpected, early, surplus)
 
     def _started_at(self) -> int:
         """When the stimulus acted, on the clock of the records."""
@@ -207,7 +207,9 @@ class Scenario:
         expected = _together(_wanted_words(each) for each in verdict.wanted)
         if verdict.missing:
             what = _together(_wanted_words(each) for each in verdict.missing)
-            raise SpecBrokenError(f"{what} did not come{after}", expected=expected, observed=observed)
+            raise SpecBrokenError(
+                f"{what} did not come{after}{_near_misses(verdict)}", expected=expected, observed=observed
+            )
         if verdict.surplus:
             what = verdict.surplus[0].describe()
             raise SpecBrokenError(f"not expected{after}: {what}", expected=expected, observed=observed)
@@ -273,6 +275,13 @@ class _Verdict:
     missing: Sequence[Wanted]
     surplus: Sequence[Record]
     early: Sequence[Record]
+    left: Sequence[Record]
+
+
+def _near_misses(verdict: _Verdict) -> str:
+    """What is wrong with what nearly is one of the missing: the first for each, as the end of a sentence."""
+    found = (next(filter(None, map(each.matcher.near, verdict.left)), "") for each in verdict.missing)
+    return "".join(f"; {why}" for why in dict.fromkeys(found) if why)
 
 
 def _groups(steps: Sequence[Step]) -> Iterator[tuple[Step | None, list[Step]]]:

@@ -17,10 +17,14 @@ from conformance.vector import Case
 
 @dataclass(frozen=True, slots=True)
 class Matcher:
-    """One thing that is expected. `text` names it for the reader as the vector does."""
+    """One thing that is expected. `text` names it for the reader as the vector does.
+
+    `near` says of a record that nearly matches what is wrong with it, and is empty for any other.
+    """
 
     text: str
     matches: Callable[[Record], bool]
+    near: Callable[[Record], str] = lambda _: ""
 
 
 Stimulus = Callable[[Argument], None]
