@@ -159,7 +159,7 @@ class RetriesWhileDeparting(Recipient):
 
     def handler_ended(self, request: int, error: str | None) -> None:
         handling = self._handling
-        if error is None or handling is None or not self._checks.is_departing():
+        if error is None or handling is None or self.gives_up_after(handling.attempts):
             super().handler_ended(request, error)
         else:
             handling.request = None

@@ -571,3 +571,20 @@ def test_an_upgrade_signs_a_queued_manifest_anew() -> None:
     assert bench.device.state.manifest == manifest
     bench.start(Options(end_to_end_version=2))
     assert bench.device.state.manifest == manifest
+
+
+@pytest.mark.parametrize("threw_first", [True, False])
+def test_on_its_way_out_a_handler_that_threw_is_not_called_again(threw_first: bool) -> None:
+    """CTL-014, and a Revoke behind that message is still taken."""
+    bench = Bench().ready()
+    bench.deliver_message(bench.content(BOB, b"hi"))
+    call = bench.call()
+    if threw_first:
+        bench.end_handler(call, "the app threw")
+    bench.do(bench.device.leave)
+    if not threw_first:
+        bench.end_handler(call, "the app threw")
+    bench.advance(DAY)
+    assert bench.calls() == []
+    deliver_revoke(bench)
+    assert bench.device.status().status == "destroying"
