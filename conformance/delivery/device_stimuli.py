@@ -137,7 +137,11 @@ class DeviceStimuli:
         for running in self.world.handlers:
             if running.message_id == message_id:
                 return running
-        raise VectorError(f"no handler runs for {label}; expect its handler_called first")
+        raise SpecBrokenError(
+            f"no handler runs for {label}, so it cannot end",
+            expected=f"a handler that was called for {label} and has not ended",
+            observed="none",
+        )
 
     def message_id(self, label: str) -> str:
         blob = self.world.relay.blobs.get(label)
@@ -174,7 +178,10 @@ class DeviceStimuli:
         label, to = argument.text("of"), argument.text("to", "")
         waiting = self.world.relay.take_waiting(self.message_id(label), to)
         if waiting is None:
-            raise VectorError(f"no push of {label}{' to ' + to if to else ''} waits for an answer")
+            what = f"push of {label}{' to ' + to if to else ''}"
+            raise SpecBrokenError(
+                f"no {what} waits for an answer", expected=f"a {what} without an answer", observed="none"
+            )
         return waiting
 
     # -- blobs --------------------------------------------------------------------------------------------------
@@ -240,10 +247,19 @@ class DeviceStimuli:
         return found
 
     def _check_keeps_spec(self, blob: Blob, session: str) -> None:
+        """What a relay that keeps the spec cannot do, the device brought about: an ack too early, no new session."""
         if blob.acked:
-            raise VectorError(f"{blob.label} was acked; only a hostile relay sends it again")
+            raise SpecBrokenError(
+                f"{blob.label} was acked already, so the relay does not send it again",
+                expected=f"no DeliverAck for {blob.label} yet",
+                observed=f"DeliverAck for {blob.label}",
+            )
         if session in blob.sent_on:
-            raise VectorError(f"{blob.label} was sent on this session; only a hostile relay sends it twice")
+            raise SpecBrokenError(
+                f"the device has opened no new Receive Session, and {blob.label} was sent on this one",
+                expected="a new Receive Session",
+                observed=f"{session} still",
+            )
         self.world.relay.check_order(blob, session)
 
     def _session(self, blob: Blob) -> str:

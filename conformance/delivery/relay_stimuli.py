@@ -9,7 +9,7 @@ from conformance.delivery.relay_pushes import Push
 from conformance.delivery.relay_world import DEFAULT_PUSH_SESSION, DEVICES, ReceiveSession, RelayWorld
 from conformance.engine.argument import Argument, filler
 from conformance.engine.world import Stimulus
-from conformance.outcome import VectorError
+from conformance.outcome import SpecBrokenError, VectorError
 
 
 class RelayStimuli:
@@ -102,5 +102,9 @@ class RelayStimuli:
 def _blob_id(push: Push, session: ReceiveSession) -> str:
     """The id the blob has on this session, or had on the last one that it was delivered on."""
     if not push.blob_ids:
-        raise VectorError(f"{push.label} was not delivered, so it has no blob id; expect it to be delivered first")
+        raise SpecBrokenError(
+            f"{push.label} was never delivered, so there is nothing to ack",
+            expected=f"a delivery of {push.label} before this step",
+            observed="none",
+        )
     return push.blob_ids.get(session.label) or list(push.blob_ids.values())[-1]

@@ -339,13 +339,6 @@ def test_a_start_that_goes_the_other_way_fails(tmp_path: Path, start: str, reaso
             "nothing that was pushed is called A",
         ),
         (
-            (
-                "- open_session: {device: dana, as: s1}\n- push: {as: A, frame_bytes: 1}\n"
-                "- deliver_ack: {of: A, session: s1}"
-            ),
-            "A was not delivered, so it has no blob id; expect it to be delivered first",
-        ),
-        (
             '- open_session: {device: dana, as: s1}\n- restart\n- deliver_ack: {blob_id: "1", session: s1}',
             "the Receive Session s1 went with the relay, nothing can be acked on it",
         ),
@@ -358,6 +351,16 @@ def test_a_start_that_goes_the_other_way_fails(tmp_path: Path, start: str, reaso
 def test_a_vector_that_cannot_be_run_is_an_error(tmp_path: Path, steps: str, reason: str) -> None:
     finding = of_class(tmp_path).run(steps, allow="[push_refused]")
     assert (finding.outcome, finding.reason) == (Outcome.ERROR, f"the vector cannot be run: {reason}")
+
+
+def test_what_a_relay_never_delivered_cannot_be_acked_and_that_is_its_fault(tmp_path: Path) -> None:
+    steps = """
+        - open_session: {device: dana, as: s1}
+        - push: {as: A, frame_bytes: 1}
+        - deliver_ack: {of: A, session: s1}
+    """
+    finding = of_class(tmp_path).run(steps, allow="[push_refused]")
+    assert (finding.outcome, finding.reason) == (Outcome.FAIL, "A was never delivered, so there is nothing to ack")
 
 
 def test_a_relay_that_dies_by_itself_is_an_error_and_not_a_fail(tmp_path: Path) -> None:
