@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,7 +9,7 @@ from pathlib import Path
 
 from conformance.data_files import vectors_root
 from conformance.placeholders import Row, expand
-from conformance.printable import printable
+from conformance.printable import flow, printable
 from conformance.schema_faults import SchemaFault, file_schema
 from conformance.strict_yaml import Document, NodePath, Value, scan_documents
 
@@ -233,16 +232,8 @@ def _alternative(expectations: Value) -> Value:
 
 def one_line(value: Value) -> str:
     """The value as YAML on one line, without the outer braces of a step."""
-    text = _flow(value)
+    text = flow(value)
     return text[1:-1] if isinstance(value, dict) else text
-
-
-def _flow(value: Value) -> str:
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {_flow(each)}" for key, each in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(_flow(each) for each in value) + "]"
-    return json.dumps(value) if value is None or isinstance(value, bool) else str(value)
 
 
 def _text(fields: Mapping[str, Value], name: str) -> str:

@@ -21,7 +21,9 @@ from conformance.engine.argument import Argument
 from conformance.engine.record import Record
 from conformance.engine.world import Expectation, Matcher, Query
 from conformance.outcome import SpecBrokenError, VectorError
+from conformance.printable import flow
 from reference_impl.wire.content import Tag
+from reference_impl.wire.json_types import Json
 
 TAGS: Mapping[str, int] = {
     "pair": Tag.PAIR,
@@ -236,10 +238,10 @@ class DeviceExpectations:
             )
         self._identities.append(keys)
 
-    def _compare(self, what: str, wanted: object, got: object) -> None:
+    def _compare(self, what: str, wanted: Json, got: Json) -> None:
         if wanted != got:
             raise SpecBrokenError(
-                f"{what} is not what it must be", expected=f"{what}: {wanted}", observed=f"{what}: {got}"
+                f"{what} is not what it must be", expected=f"{what}: {flow(wanted)}", observed=f"{what}: {flow(got)}"
             )
 
     # -- inside -------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from conformance.delivery.life import EPOCH
 from conformance.durations import by_words
 from conformance.engine.record import Record
+from conformance.printable import flow
 from reference_impl.wire.content import Tag
 from reference_impl.wire.json_types import Json
 
@@ -342,4 +343,4 @@ class EventRaised(Record):
 
 
 def words(details: Mapping[str, Json]) -> str:
-    return ", ".join(f"{name}: {value}" for name, value in details.items() if name != "case")
+    return ", ".join(f"{name}: {flow(value)}" for name, value in details.items() if name != "case")

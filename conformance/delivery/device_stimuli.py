@@ -14,6 +14,7 @@ from conformance.delivery.peers import Peer, Sealing, key, peer, seal
 from conformance.engine.argument import Argument
 from conformance.engine.world import Stimulus
 from conformance.outcome import ApiError, DriverDiedError, SpecBrokenError, VectorError
+from conformance.printable import flow
 from reference_impl.wire.content import Content, Tag
 from reference_impl.wire.json_types import Json, JsonObject
 
@@ -402,8 +403,8 @@ class DeviceStimuli:
         if not fields or any(data.get(name) != value for name, value in fields.items()):
             raise SpecBrokenError(
                 f"{method} failed with {data.get('case')}",
-                expected=f"{method} fails with {dict(fields)}" if fields else f"{method} succeeds",
-                observed=f"error {data}",
+                expected=f"{method} fails with {flow(fields)}" if fields else f"{method} succeeds",
+                observed=f"error {flow(data)}",
             )
 
 

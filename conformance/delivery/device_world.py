@@ -30,6 +30,7 @@ from conformance.engine.argument import Argument
 from conformance.engine.record import Record
 from conformance.engine.world import NOWHERE, KilledHereError, KillPoint
 from conformance.outcome import ApiError, DriverDiedError, SpecBrokenError, VectorError
+from conformance.printable import flow
 from conformance.system import Call, System
 from conformance.vector import Case
 from reference_impl.wire.content import Content, MalformedError
@@ -290,7 +291,7 @@ class DeviceWorld:
             raise SpecBrokenError(
                 f"{method} failed with {error.data.get('case')}",
                 expected=f"{method} succeeds",
-                observed=f"error {error.data}",
+                observed=f"error {flow(error.data)}",
             ) from None
         except DriverDiedError:
             self.died()

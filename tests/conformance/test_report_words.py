@@ -11,10 +11,10 @@ import pytest
 from conformance import waivers
 from conformance.catalogue import catalogue
 from conformance.explanation import explain, rerun_command
-from conformance.printable import LONGEST, printable
+from conformance.printable import LONGEST, flow, printable
 from conformance.strict_yaml import YamlError
 from conformance.summary import table
-from reference_impl.wire.json_types import JsonObject
+from reference_impl.wire.json_types import Json, JsonObject
 
 TODAY = datetime.date(2030, 1, 31)
 
@@ -187,3 +187,18 @@ def test_waivers_are_read_strictly(text: str, reason: str, tmp_path: Path) -> No
     with pytest.raises(YamlError) as caught:
         load(tmp_path, text)
     assert reason in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ({"state": "connected", "min": None}, "{state: connected, min: null}"),
+        (["bob", "carol"], "[bob, carol]"),
+        ([], "[]"),
+        (True, "true"),
+        (1, "1"),
+        ("text", "text"),
+    ],
+)
+def test_a_value_is_shown_as_vectors_write_it(value: Json, text: str) -> None:
+    assert flow(value) == text
