@@ -13,7 +13,7 @@ conformance: $(READY)  ## run the main job on the reference
 test: $(READY) lint types  ## the kit's own tests, linters and type checks
 	$(BIN)/python -m conformance lint
 	$(BIN)/python -m conformance coverage
-	$(BIN)/pytest tests -n $(JOBS)
+	$(BIN)/pytest tests -n $(JOBS) --dist worksteal
 
 lint: $(READY)
 	$(BIN)/ruff check .

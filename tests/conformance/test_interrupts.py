@@ -27,6 +27,11 @@ def _kit(pytester: pytest.Pytester) -> Kit:
     return kit
 
 
+def take_interrupts() -> None:
+    """A CI that runs its jobs in the background ignores SIGINT, and so would everything that they start."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def start_until_it_hangs(kit: Kit, *more: str) -> subprocess.Popen[bytes]:
     """Start pytest and return once its driver has written that it hangs: into a pipe that it finds by its name."""
     os.mkfifo(kit.folder / "hangs")
@@ -38,6 +43,7 @@ def start_until_it_hangs(kit: Kit, *more: str) -> subprocess.Popen[bytes]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         start_new_session=True,
+        preexec_fn=take_interrupts,  # noqa: PLW1509 - these tests start no threads
         env={**os.environ, "TMPDIR": str(kit.folder / "temporary")},
     )
     assert was_written(opened), "the driver never came so far"
