@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from conformance.delivery.life import EPOCH
 from conformance.durations import by_words
@@ -29,33 +30,23 @@ def tag_name(tag: int) -> str:
 class Started(Record):
     """The device was opened on its data folder."""
 
+    SOURCE: ClassVar[str] = APP
+    TARGET: ClassVar[str] = ALICE
+
     again: bool
 
     def describe(self) -> str:
         return "open() on the same data folder" if self.again else "open()"
-
-    @property
-    def source(self) -> str:
-        return APP
-
-    @property
-    def target(self) -> str:
-        return ALICE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Network(Record):
     """The relay came into reach or went out of it."""
 
+    SOURCE: ClassVar[str] = RELAY
+    TARGET: ClassVar[str] = ALICE
+
     up: bool
-
-    @property
-    def source(self) -> str:
-        return RELAY
-
-    @property
-    def target(self) -> str:
-        return ALICE
 
     def describe(self) -> str:
         return "the relay is in reach" if self.up else "the connection is lost"
@@ -65,16 +56,11 @@ class Network(Record):
 class Called(Record):
     """The app calls the device's API."""
 
+    SOURCE: ClassVar[str] = APP
+    TARGET: ClassVar[str] = ALICE
+
     method: str
     argument: str = ""
-
-    @property
-    def source(self) -> str:
-        return APP
-
-    @property
-    def target(self) -> str:
-        return ALICE
 
     def describe(self) -> str:
         return f"{self.method}({self.argument})"
@@ -84,16 +70,11 @@ class Called(Record):
 class CallFailed(Record):
     """A call failed with one of the spec's errors."""
 
+    SOURCE: ClassVar[str] = ALICE
+    TARGET: ClassVar[str] = APP
+
     method: str
     failure: str
-
-    @property
-    def source(self) -> str:
-        return ALICE
-
-    @property
-    def target(self) -> str:
-        return APP
 
     def describe(self) -> str:
         return f"{self.method}() fails: {self.failure}"
@@ -106,18 +87,13 @@ class SendReturned(Record):
     `recipients` are other members at that moment whom the device surely knows as such.
     """
 
+    SOURCE: ClassVar[str] = ALICE
+    TARGET: ClassVar[str] = APP
+
     label: str
     body: bytes
     message_id: str
     recipients: tuple[str, ...]
-
-    @property
-    def source(self) -> str:
-        return ALICE
-
-    @property
-    def target(self) -> str:
-        return APP
 
     def describe(self) -> str:
         return f"send({self.label}) returns its Message ID"
@@ -127,16 +103,11 @@ class SendReturned(Record):
 class SessionOpened(Record):
     """The device asked for a Receive Session. `outcome` is what the relay answered."""
 
+    SOURCE: ClassVar[str] = ALICE
+    TARGET: ClassVar[str] = RELAY
+
     session: str
     outcome: str
-
-    @property
-    def source(self) -> str:
-        return ALICE
-
-    @property
-    def target(self) -> str:
-        return RELAY
 
     def describe(self) -> str:
         return f"opens a Receive Session: {self.outcome} {self.session}".rstrip()
@@ -148,6 +119,9 @@ class Pushed(Record):
 
     `control` says in words what a control message is, `departing` is the status of a device on its way out.
     """
+
+    SOURCE: ClassVar[str] = ALICE
+    TARGET: ClassVar[str] = RELAY
 
     push: int
     message_id: str
@@ -163,14 +137,6 @@ class Pushed(Record):
     problem: str = ""
     control: str = ""
     departing: str = ""
-
-    @property
-    def source(self) -> str:
-        return ALICE
-
-    @property
-    def target(self) -> str:
-        return RELAY
 
     def describe(self) -> str:
         if self.problem:
@@ -189,19 +155,14 @@ class Pushed(Record):
 class PushAnswered(Record):
     """The relay answered a push, or its session was lost. `outcome` as in the protocol, `code` of a refusal."""
 
+    SOURCE: ClassVar[str] = RELAY
+    TARGET: ClassVar[str] = ALICE
+
     push: int
     message_id: str
     recipient: str
     outcome: str
     code: str = ""
-
-    @property
-    def source(self) -> str:
-        return RELAY
-
-    @property
-    def target(self) -> str:
-        return ALICE
 
     def describe(self) -> str:
         answer = (
@@ -216,6 +177,9 @@ class PushAnswered(Record):
 class Delivered(Record):
     """The relay sent a blob. `usable` is False for what the device must drop or hold, `newer` True for the latter."""
 
+    SOURCE: ClassVar[str] = RELAY
+    TARGET: ClassVar[str] = ALICE
+
     label: str
     blob_id: str
     session: str
@@ -227,14 +191,6 @@ class Delivered(Record):
     usable: bool
     newer: bool
 
-    @property
-    def source(self) -> str:
-        return RELAY
-
-    @property
-    def target(self) -> str:
-        return ALICE
-
     def describe(self) -> str:
         return f"Deliver {self.label} (blob {self.blob_id}, from {self.sender}) on {self.session}"
 
@@ -243,19 +199,14 @@ class Delivered(Record):
 class HandlerCalled(Record):
     """The device called the app's handler."""
 
+    SOURCE: ClassVar[str] = ALICE
+    TARGET: ClassVar[str] = APP
+
     call: int
     message_id: str
     sender_name: str
     sender_id: str
     body: bytes
-
-    @property
-    def source(self) -> str:
-        return ALICE
-
-    @property
-    def target(self) -> str:
-        return APP
 
     def describe(self) -> str:
         return f"handler({self.message_id}, from {self.sender_name}, {len(self.body)} bytes)"
@@ -263,17 +214,12 @@ class HandlerCalled(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandlerEnded(Record):
+    SOURCE: ClassVar[str] = APP
+    TARGET: ClassVar[str] = ALICE
+
     call: int
     message_id: str
     threw: bool
-
-    @property
-    def source(self) -> str:
-        return APP
-
-    @property
-    def target(self) -> str:
-        return ALICE
 
     def describe(self) -> str:
         return f"handler {'throws' if self.threw else 'returns'}: {self.message_id}"
@@ -283,20 +229,15 @@ class HandlerEnded(Record):
 class DeliverAcked(Record):
     """The device sent DeliverAck. `label` is empty for a blob that it never got; `lost` if it did not arrive."""
 
+    SOURCE: ClassVar[str] = ALICE
+    TARGET: ClassVar[str] = RELAY
+
     label: str
     blob_id: str
     session: str
     message_id: str
     extra: Mapping[str, Json]
     lost: bool
-
-    @property
-    def source(self) -> str:
-        return ALICE
-
-    @property
-    def target(self) -> str:
-        return RELAY
 
     def describe(self) -> str:
         what = self.label or "a blob that was never delivered"
@@ -307,16 +248,11 @@ class DeliverAcked(Record):
 class IssueRaised(Record):
     """A delivery issue, with the fields of the protocol."""
 
+    SOURCE: ClassVar[str] = ALICE
+    TARGET: ClassVar[str] = APP
+
     case: str
     details: Mapping[str, Json]
-
-    @property
-    def source(self) -> str:
-        return ALICE
-
-    @property
-    def target(self) -> str:
-        return APP
 
     def describe(self) -> str:
         return f"issue {self.case}({words(self.details)})"
@@ -326,17 +262,12 @@ class IssueRaised(Record):
 class EventRaised(Record):
     """An event. `peer` is who a join request came from, as far as the kit knows."""
 
+    SOURCE: ClassVar[str] = ALICE
+    TARGET: ClassVar[str] = APP
+
     case: str
     details: Mapping[str, Json]
     peer: str = ""
-
-    @property
-    def source(self) -> str:
-        return ALICE
-
-    @property
-    def target(self) -> str:
-        return APP
 
     def describe(self) -> str:
         return f"event {self.case}({words(self.details)})"
@@ -344,3 +275,16 @@ class EventRaised(Record):
 
 def words(details: Mapping[str, Json]) -> str:
     return ", ".join(f"{name}: {flow(value)}" for name, value in details.items() if name != "case")
+
+
+def may_abandon(record: Record) -> bool:
+    """A device that leaves or destroys drops what waits, without a word (CTL-005)."""
+    if isinstance(record, Called):
+        return record.method in ("leave", "destroy_group")
+    if isinstance(record, Delivered):
+        return record.tag == Tag.REVOKE
+    return isinstance(record, EventRaised) and record.details.get("status") in ("leaving", "destroying")
+
+
+def is_wipe(record: Record) -> bool:
+    return isinstance(record, EventRaised) and record.details.get("status") == "notJoined"

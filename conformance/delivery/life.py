@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from conformance.durations import by_words
 from conformance.engine.record import History, Record
@@ -15,11 +16,9 @@ EPOCH = 1_893_456_000_000
 class ClockMoved(Record):
     """Virtual time passed. `by` is in ms."""
 
-    by: int
+    SOURCE: ClassVar[str] = "clock"
 
-    @property
-    def source(self) -> str:
-        return "clock"
+    by: int
 
     def describe(self) -> str:
         return f"+{by_words(self.by)}"

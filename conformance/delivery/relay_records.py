@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from conformance.engine.record import Record
 from reference_impl.wire.json_types import Json
@@ -22,13 +23,11 @@ def byte_words(size: int) -> str:
 class Started(Record):
     """The relay was opened on its data folder. `refused` names the setting it would not start with, if any."""
 
+    TARGET: ClassVar[str] = RELAY
+
     again: bool
     settings: Mapping[str, Json]
     refused: str = ""
-
-    @property
-    def target(self) -> str:
-        return RELAY
 
     def describe(self) -> str:
         where = "starts again on the same data folder" if self.again else "starts"
@@ -41,9 +40,7 @@ class Started(Record):
 class Stopped(Record):
     """A polite stop. Every session ends with it."""
 
-    @property
-    def target(self) -> str:
-        return RELAY
+    TARGET: ClassVar[str] = RELAY
 
     def describe(self) -> str:
         return "polite stop"
@@ -53,11 +50,9 @@ class Stopped(Record):
 class StoreSwitched(Record):
     """From now on the relay's store fails, or works again."""
 
-    failing: bool
+    TARGET: ClassVar[str] = RELAY
 
-    @property
-    def target(self) -> str:
-        return RELAY
+    failing: bool
 
     def describe(self) -> str:
         return "from now on no durable write succeeds" if self.failing else "durable writes succeed again"
@@ -67,12 +62,10 @@ class StoreSwitched(Record):
 class CrashArmed(Record):
     """The relay's process will die right before or right after its n-th durable write from now."""
 
+    TARGET: ClassVar[str] = RELAY
+
     write: int
     when: str
-
-    @property
-    def target(self) -> str:
-        return RELAY
 
     def describe(self) -> str:
         return f"will die {self.when} its durable write number {self.write} from now"
@@ -80,16 +73,14 @@ class CrashArmed(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceiveSessionOpened(Record):
+    TARGET: ClassVar[str] = RELAY
+
     session: str
     device: str
 
     @property
     def source(self) -> str:
         return self.device
-
-    @property
-    def target(self) -> str:
-        return RELAY
 
     def describe(self) -> str:
         return f"opens the Receive Session {self.session}"
@@ -99,16 +90,14 @@ class ReceiveSessionOpened(Record):
 class ReceiveSessionLeft(Record):
     """The device ended its Receive Session."""
 
+    TARGET: ClassVar[str] = RELAY
+
     session: str
     device: str
 
     @property
     def source(self) -> str:
         return self.device
-
-    @property
-    def target(self) -> str:
-        return RELAY
 
     def describe(self) -> str:
         return f"closes the Receive Session {self.session}"
@@ -118,12 +107,10 @@ class ReceiveSessionLeft(Record):
 class SessionEnded(Record):
     """The relay ended a session by itself. `device` is empty for a Push Session."""
 
+    SOURCE: ClassVar[str] = RELAY
+
     session: str
     device: str
-
-    @property
-    def source(self) -> str:
-        return RELAY
 
     @property
     def target(self) -> str:
@@ -140,19 +127,14 @@ class Pushed(Record):
     `push` counts the pushes of the run, `session` is the Push Session.
     """
 
+    SOURCE: ClassVar[str] = SENDER
+    TARGET: ClassVar[str] = RELAY
+
     push: int
     label: str
     session: str
     recipient: str
     size: int
-
-    @property
-    def source(self) -> str:
-        return SENDER
-
-    @property
-    def target(self) -> str:
-        return RELAY
 
     def describe(self) -> str:
         if not self.recipient:
@@ -164,20 +146,15 @@ class Pushed(Record):
 class PushAnswered(Record):
     """The relay answered a push: `ack`, or `refused` with a code. `extra` is what else it said."""
 
+    SOURCE: ClassVar[str] = RELAY
+    TARGET: ClassVar[str] = SENDER
+
     push: int
     label: str
     session: str
     outcome: str
     code: str
     extra: Mapping[str, Json]
-
-    @property
-    def source(self) -> str:
-        return RELAY
-
-    @property
-    def target(self) -> str:
-        return SENDER
 
     def describe(self) -> str:
         if self.outcome == "ack":
@@ -194,6 +171,8 @@ class BlobDelivered(Record):
     session: `unknown`, `left` by the device, `ended` by the relay, `gone` with it; empty for one that is open.
     """
 
+    SOURCE: ClassVar[str] = RELAY
+
     label: str
     owner: str
     session: str
@@ -202,10 +181,6 @@ class BlobDelivered(Record):
     size: int
     mismatch: str = ""
     problem: str = ""
-
-    @property
-    def source(self) -> str:
-        return RELAY
 
     @property
     def target(self) -> str:
@@ -224,6 +199,8 @@ class DeliverAcked(Record):
     `lost` if there was no session left to send it on, `late` if the device had closed that session before.
     """
 
+    TARGET: ClassVar[str] = RELAY
+
     label: str
     blob_id: str
     session: str
@@ -235,10 +212,6 @@ class DeliverAcked(Record):
     @property
     def source(self) -> str:
         return self.device
-
-    @property
-    def target(self) -> str:
-        return RELAY
 
     def describe(self) -> str:
         what = f"{self.label} (blob {self.blob_id})" if self.label else f"blob {self.blob_id}, an id that nobody has"
