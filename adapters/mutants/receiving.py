@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from adapters.deviation import Mutant
+from adapters.deviation import Mutant, with_checks, with_recipient
 from reference_impl.device.checks import Blob, Checks
 from reference_impl.device.context import Context
 from reference_impl.device.dedup import DedupTable
@@ -21,20 +21,6 @@ from reference_impl.wire.content import Content, Member, Sealed, Tag
 from reference_impl.wire.json_types import Json
 
 Check = Callable[[Blob], Verdict | None]
-
-
-def _with_recipient(recipient: type[Recipient]) -> type[Device]:
-    class Deviating(Device):
-        recipient_class = recipient
-
-    return Deviating
-
-
-def _with_checks(checks: type[Checks]) -> type[Device]:
-    class Deviating(Device):
-        checks_class = checks
-
-    return Deviating
 
 
 # -- before there is a handler
@@ -567,7 +553,7 @@ def _moved(name: str, before: str) -> type[Device]:
         def check_rules(self, blob: Blob) -> Verdict | None:
             return self.check_tag(blob) or super().check_rules(blob)
 
-    return _with_checks(Reordered)
+    return with_checks(Reordered)
 
 
 class LooksInsideOldVersions(Checks):
@@ -896,7 +882,7 @@ _DEVICES: tuple[tuple[str, str, str, type[Device]], ...] = (
 )
 
 MUTANTS: tuple[Mutant, ...] = (
-    *(Mutant(name, breaks, does, _with_recipient(part)) for name, breaks, does, part in _RECIPIENTS),
-    *(Mutant(name, breaks, does, _with_checks(part)) for name, breaks, does, part in _CHECKS),
+    *(Mutant(name, breaks, does, with_recipient(part)) for name, breaks, does, part in _RECIPIENTS),
+    *(Mutant(name, breaks, does, with_checks(part)) for name, breaks, does, part in _CHECKS),
     *(Mutant(name, breaks, does, device) for name, breaks, does, device in _DEVICES),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from adapters.deviation import Mutant
+from adapters.deviation import Mutant, with_checks, with_recipient
 from reference_impl.device.checks import MALFORMED, Blob, Checks
 from reference_impl.device.device import Device
 from reference_impl.device.effects import HeldForUpgrade, Unreadable
@@ -17,20 +17,6 @@ from reference_impl.wire.json_types import Json
 
 Check = Callable[[Blob], Verdict | None]
 OUTDATED = Drop(Unreadable("senderOutdated"))
-
-
-def _with_recipient(recipient: type[Recipient]) -> type[Device]:
-    class Deviating(Device):
-        recipient_class = recipient
-
-    return Deviating
-
-
-def _with_checks(checks: type[Checks]) -> type[Device]:
-    class Deviating(Device):
-        checks_class = checks
-
-    return Deviating
 
 
 # -- newer
@@ -445,7 +431,7 @@ _DEVICES: tuple[tuple[str, str, str, type[Device]], ...] = (
 )
 
 MUTANTS: tuple[Mutant, ...] = (
-    *(Mutant(name, breaks, does, _with_recipient(part)) for name, breaks, does, part in _RECIPIENTS),
-    *(Mutant(name, breaks, does, _with_checks(part)) for name, breaks, does, part in _CHECKS),
+    *(Mutant(name, breaks, does, with_recipient(part)) for name, breaks, does, part in _RECIPIENTS),
+    *(Mutant(name, breaks, does, with_checks(part)) for name, breaks, does, part in _CHECKS),
     *(Mutant(name, breaks, does, device) for name, breaks, does, device in _DEVICES),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from adapters.deviation import Variant
+from adapters.deviation import Variant, with_checks, with_recipient
 from reference_impl.device.checks import MALFORMED, Blob, Checks
 from reference_impl.device.context import Context
 from reference_impl.device.dedup import DedupTable
@@ -20,20 +20,6 @@ from reference_impl.wire.content import Tag
 from reference_impl.wire.json_types import Json
 
 Check = Callable[[Blob], Verdict | None]
-
-
-def _with_recipient(recipient: type[Recipient]) -> type[Device]:
-    class Deviating(Device):
-        recipient_class = recipient
-
-    return Deviating
-
-
-def _with_checks(checks: type[Checks]) -> type[Device]:
-    class Deviating(Device):
-        checks_class = checks
-
-    return Deviating
 
 
 # -- attempts
@@ -317,21 +303,21 @@ VARIANTS: tuple[Variant, ...] = (
     Variant(
         "handler-delay-constant", "pauses 5 s each time; the page gives no factor", _handler_delay(5_000, 1, 5_000)
     ),
-    Variant("first-retry-at-once", "makes the second attempt at once, pauses later", _with_recipient(FirstRetryAtOnce)),
-    Variant("attempts-survive", "goes on counting attempts after a crash", _with_recipient(AttemptsSurvive)),
-    Variant("gave-up-not-recorded", "does not record what it gave up", _with_recipient(GaveUpIsNotRecorded)),
-    Variant("ack-before-issue", "acks first and reports then", _with_recipient(AckBeforeIssue)),
+    Variant("first-retry-at-once", "makes the second attempt at once, pauses later", with_recipient(FirstRetryAtOnce)),
+    Variant("attempts-survive", "goes on counting attempts after a crash", with_recipient(AttemptsSurvive)),
+    Variant("gave-up-not-recorded", "does not record what it gave up", with_recipient(GaveUpIsNotRecorded)),
+    Variant("ack-before-issue", "acks first and reports then", with_recipient(AckBeforeIssue)),
     Variant("acks-in-batches", "sends its acks together, once all else is done", BatchingDevice),
-    Variant("acks-on-any-session", "acks on the session that is open", _with_recipient(AcksOnAnySession)),
+    Variant("acks-on-any-session", "acks on the session that is open", with_recipient(AcksOnAnySession)),
     Variant("acks-on-reconnect", "acks on a new session before the Blob comes again", PayingDevice),
     Variant("early-issues-dropped", "drops issues that nobody listens to yet", EarlyIssuesDropped),
-    Variant("reports-on-arrival", "reports unusable Blobs while a handler runs", _with_recipient(ReportsOnArrival)),
-    Variant("holds-on-arrival", "holds newer Blobs while a handler runs", _with_recipient(HoldsOnArrival)),
-    Variant("senders-take-turns", "takes waiting senders in turn", _with_recipient(SendersTakeTurns)),
-    Variant("tag-before-window", "reads the tag before the stamp", _with_checks(TagBeforeWindow)),
-    Variant("tag-after-rules", "asks who sent it before what it is", _with_checks(TagAfterRules)),
-    Variant("cancelled-call-abandoned", "lets go of a call with its handler", _with_recipient(CancelledCallAbandoned)),
-    Variant("cancel-ends-session", "ends its session with its handler", _with_recipient(CancelEndsSession)),
+    Variant("reports-on-arrival", "reports unusable Blobs while a handler runs", with_recipient(ReportsOnArrival)),
+    Variant("holds-on-arrival", "holds newer Blobs while a handler runs", with_recipient(HoldsOnArrival)),
+    Variant("senders-take-turns", "takes waiting senders in turn", with_recipient(SendersTakeTurns)),
+    Variant("tag-before-window", "reads the tag before the stamp", with_checks(TagBeforeWindow)),
+    Variant("tag-after-rules", "asks who sent it before what it is", with_checks(TagAfterRules)),
+    Variant("cancelled-call-abandoned", "lets go of a call with its handler", with_recipient(CancelledCallAbandoned)),
+    Variant("cancel-ends-session", "ends its session with its handler", with_recipient(CancelEndsSession)),
     Variant("opens-early", "opens its session before there is a handler", OpensEarly),
     Variant("opens-and-looks-early", "reports held Blobs before there is a handler", OpensAndLooksEarly),
 )
