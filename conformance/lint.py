@@ -13,6 +13,7 @@ from conformance.schema_faults import nearest
 from conformance.strict_yaml import Document, Value
 from conformance.vector import Case, Fault, Scan, Step, scan_vectors
 from conformance.vector_labels import label_faults
+from conformance.wire_files import wire_faults
 
 Finding = tuple[int, str]
 
@@ -58,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     if absent:
         return 2
     scan = scan_vectors(*paths)
-    faults = lint(scan)
+    faults = lint(scan) if paths else [*lint(scan), *wire_faults()]
     for fault in faults:
         sys.stdout.write(f"{fault}\n")
     sys.stdout.write(_summary(scan, faults))
