@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -188,6 +189,9 @@ class System:
     @property
     def serves_many_cases(self) -> bool:
         return self._link.serves_many_cases
+
+    def data_folder(self) -> AbstractContextManager[str]:
+        return self._link.data_folder()
 
     def last_words(self) -> str:
         return self._link.last_words()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import traceback
 from collections import deque
 from collections.abc import Callable
@@ -71,6 +72,10 @@ class InProcessLink:
     def stop(self) -> None:
         self.kill()
         self._boot = None
+
+    def data_folder(self) -> contextlib.AbstractContextManager[str]:
+        """Nothing is written, and a name is enough."""
+        return contextlib.nullcontext("memory")
 
     def last_words(self) -> str:
         return self._last_words

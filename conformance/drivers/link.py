@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from reference_impl.wire.json_types import Json, JsonObject
@@ -39,6 +40,10 @@ class Link(Protocol):
 
     def stop(self) -> None:
         """Let go of everything: processes, pipes, folders. May be called twice."""
+        ...
+
+    def data_folder(self) -> AbstractContextManager[str]:
+        """An empty private folder for one run of a vector, as the driver sees its path. It outlives kills."""
         ...
 
     def last_words(self) -> str:

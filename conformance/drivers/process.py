@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import json
 import os
-import re
 import select
 import signal
 import subprocess
 import sys
 import time
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
+from conformance.drivers.data_folder import private_folder
+from conformance.drivers.json_lines import JsonLines, encode
+from conformance.drivers.last_words import LastWords
 from conformance.drivers.link import Silence
 from conformance.outcome import DriverDiedError, DriverError
 from reference_impl.wire.json_types import Json, JsonObject
 
-MAX_LINE = 16 * 1024 * 1024
-MAX_BACKLOG = 64 * 1024 * 1024
-MAX_DEPTH = 64
-STDERR_KEPT = 16 * 1024
 READ_SIZE = 64 * 1024
 PIPE_READS = 8
 WRITE_SECONDS = 10.0
@@ -50,11 +46,8 @@ class ProcessLink:
         self._process: subprocess.Popen[bytes] | None = None
         self._poll = select.poll()
         self._into = self._out = -1
-        self._incoming = bytearray()
-        self._searched = 0
-        self._lines: deque[bytes] = deque()
-        self._backlog = 0
-        self._stderr = bytearray()
+        self._lines = JsonLines()
+        self._stderr = LastWords()
         self._stdout_ended = False
         self._stdin_closed = False
 
@@ -88,7 +81,7 @@ class ProcessLink:
 
     def send(self, message: JsonObject) -> None:
         """Hand one message to the driver. To one that is gone nothing is said: what it wrote before is read first."""
-        data = _encode(message).encode("ascii") + b"\n"
+        data = encode(message)
         deadline = 0.0
         while data and not (self._stdin_closed or self._stdout_ended):
             try:
@@ -102,9 +95,7 @@ class ProcessLink:
     def receive(self, seconds: float) -> Json:
         if not self._lines:
             self._wait_for_line(time.monotonic() + seconds)
-        line = self._lines.popleft()
-        self._backlog -= len(line)
-        return _parse(line)
+        return self._lines.take()
 
     def _wait_for_line(self, deadline: float) -> None:
         while not self._lines:
@@ -132,8 +123,13 @@ class ProcessLink:
     def stop(self) -> None:
         self.kill()
 
+    @contextlib.contextmanager
+    def data_folder(self) -> Iterator[str]:
+        with private_folder() as folder:
+            yield str(folder)
+
     def last_words(self) -> str:
-        return self._stderr.decode("utf-8", "replace")
+        return str(self._stderr)
 
     @property
     def _running(self) -> subprocess.Popen[bytes]:
@@ -154,11 +150,8 @@ class ProcessLink:
         return _pipe(self._running.stderr)
 
     def _forget(self) -> None:
-        self._incoming.clear()
-        self._searched = 0
         self._lines.clear()
-        self._backlog = 0
-        self._stderr.clear()
+        self._stderr.forget()
         self._stdout_ended = self._stdin_closed = False
 
     def _read_or_notice_end(self, deadline: float) -> None:
@@ -196,27 +189,13 @@ class ProcessLink:
         if not data:
             self._poll.unregister(descriptor)
             self._stdout_ended = True
-        self._incoming += data
-        end = self._incoming.rfind(b"\n", self._searched)
-        if end < 0:
-            self._searched = len(self._incoming)
-            if self._searched > MAX_LINE:
-                raise DriverError(
-                    f"the driver wrote more than {MAX_LINE // 1024 // 1024} MiB without a line end to stdout; "
-                    "a message is one line of JSON"
-                )
-            return
-        self._lines.extend(bytes(self._incoming[:end]).split(b"\n"))
-        self._backlog += end
-        del self._incoming[: end + 1]
-        self._searched = 0
+        self._lines.feed(data)
 
     def _read_stderr(self, descriptor: int) -> None:
         data = os.read(descriptor, READ_SIZE)
         if not data:
             self._poll.unregister(descriptor)
-        self._stderr += data
-        del self._stderr[:-STDERR_KEPT]
+        self._stderr.hear(data)
 
     def _drain_stderr(self, process: subprocess.Popen[bytes]) -> None:
         if process.stderr is None:
@@ -224,8 +203,7 @@ class ProcessLink:
         with contextlib.suppress(BlockingIOError):
             # At most what a pipe can hold: a process that escaped the group could go on writing for ever.
             for _ in range(PIPE_READS):
-                self._stderr += os.read(process.stderr.fileno(), READ_SIZE)
-                del self._stderr[:-STDERR_KEPT]
+                self._stderr.hear(os.read(process.stderr.fileno(), READ_SIZE))
 
     def _wait_until_writable(self, deadline: float) -> None:
         """Wait for room in the driver's stdin, reading meanwhile: both sides could be writing at once."""
@@ -235,11 +213,7 @@ class ProcessLink:
             self._read(0)
             if self._stdout_ended:
                 return
-            if self._backlog > MAX_BACKLOG:
-                raise DriverError(
-                    f"the driver wrote {MAX_BACKLOG // 1024 // 1024} MiB to stdout without reading its stdin; "
-                    "a driver must go on reading while it writes"
-                )
+            self._lines.check_backlog()
             if time.monotonic() > deadline:
                 raise DriverError(
                     f"the driver does not read its stdin: a message waited for {self._write_seconds:g} s; "
@@ -255,11 +229,12 @@ class ProcessLink:
                 f"the driver closed its {closed} and goes on running; keep both pipes open until stdin ends, then exit"
             )
         if status < 0:
-            return DriverDiedError(f"the driver was ended by signal {_signal_name(-status)}")
+            return DriverDiedError(f"the driver was ended by signal {signal_name(-status)}")
         return DriverDiedError(f"the driver exited with status {status}")
 
 
-def _signal_name(number: int) -> str:
+def signal_name(number: int) -> str:
+    """SIGKILL for 9; the number itself where it has no name here."""
     known = {each.value: each.name for each in signal.Signals}
     return known.get(number, str(number))
 
@@ -268,77 +243,6 @@ def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
     if pipe is None:
         raise DriverDiedError("the driver has no such pipe")
     return pipe
-
-
-def _parse(line: bytes) -> Json:
-    """Read one line strictly: what readers of JSON disagree about is refused, with a sentence that says what it is."""
-    try:
-        text = line.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise _no_message(line, f"is not UTF-8 at byte {error.start + 1}") from None
-    if text.count("{") + text.count("[") > MAX_DEPTH and _depth(text) > MAX_DEPTH:
-        raise _no_message(line, f"nests deeper than {MAX_DEPTH} levels")
-    try:
-        message: Json = _DECODER.decode(text)
-    except _AmbiguousError as error:
-        raise _no_message(line, str(error)) from None
-    except json.JSONDecodeError:
-        raise _no_message(line, "is not JSON") from None
-    except ValueError:
-        raise _no_message(line, "holds a number that is too long") from None
-    if "\\ud" in text.lower() and not _is_encodable(message):
-        raise _no_message(line, "holds half of a surrogate pair")
-    return message
-
-
-def _no_message(line: bytes, what: str) -> DriverError:
-    shown = line[:120].decode("utf-8", "backslashreplace")
-    return DriverError(
-        f"the driver wrote a line to stdout that {what}: `{shown}`; "
-        "write one JSON message a line there, and log to stderr"
-    )
-
-
-class _AmbiguousError(ValueError):
-    """JSON that two readers may read differently."""
-
-
-def _object(pairs: list[tuple[str, Json]]) -> JsonObject:
-    fields = dict(pairs)
-    if len(fields) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise _AmbiguousError(f"has the field {twice!r} twice in one object")
-    return fields
-
-
-def _no_number(word: str) -> Json:
-    raise _AmbiguousError(f"holds {word}, which is no JSON number")
-
-
-# Both made once: json.dumps and json.loads would make them anew for each message.
-_encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
-_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_no_number)
-_TEXTS = re.compile(r'"(?:[^"\\]|\\.)*"')
-
-
-def _depth(text: str) -> int:
-    depth = deepest = 0
-    for character in _TEXTS.sub("", text):
-        if character in "[{":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif character in "]}":
-            depth -= 1
-    return deepest
-
-
-def _is_encodable(message: Json) -> bool:
-    try:
-        json.dumps(message, ensure_ascii=False).encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _die_with_parent() -> Callable[[], None] | None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
-import tempfile
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -224,18 +222,12 @@ class Runner:
 
     @contextlib.contextmanager
     def _data_folder(self) -> Iterator[str]:
-        """A private folder for one run; in process nothing is written, and a name is enough."""
-        if not self._system.serves_many_cases:
-            yield "memory"
-            return
-        folder = tempfile.mkdtemp(prefix="conformance-")
-        try:
-            yield folder
-        except BaseException:
-            self._system.kill()  # before the folder goes, so that nothing is written into it again
-            raise
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+        with self._system.data_folder() as folder:
+            try:
+                yield folder
+            except BaseException:
+                self._system.kill()  # before the folder goes, so that nothing is written into it again
+                raise
 
 
 def _around_write(life: int, write: int) -> tuple[KillPoint, KillPoint]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import Callable, Iterator
 
@@ -76,6 +77,9 @@ class ScriptedLink:
 
     def kill(self) -> None:
         self.incoming.clear()
+
+    def data_folder(self) -> contextlib.AbstractContextManager[str]:
+        return contextlib.nullcontext("memory")
 
     def stop(self) -> None:
         self.kill()
