@@ -39,7 +39,15 @@ _FIELD_NEEDS: Mapping[str, str] = {
     "settings": "settings",
     "end_to_end_version": "upgrade",
     "transport_version": "upgrade",
+    "max_sessions_per_device": "tcp",
+    "max_connections": "tcp",
+    "handshake_deadline": "tcp",
+    "push_session_deadline": "tcp",
+    "idle_close": "tcp",
+    "shutdown_drain": "tcp",
 }
+MAX_ELAPSED = 10_000
+"""In ms: what all advances of one vector come to where they take real time."""
 _NEEDLESS = frozenset(("kill", "restart", "crash_at_write", "store_fault", "pairing", "settings", "upgrade"))
 _DURATION_FIELDS = frozenset(("advance", "within", "not_before", "sent", "ttl"))
 
@@ -113,12 +121,34 @@ def _wrong_clause(clause: Clause, case: Case) -> str:
 def _requires(case: Case, document: Document) -> Iterator[Finding]:
     needed: set[str] = set()
     for line, place, capability in _needs(case, document):
-        if capability not in case.requires and capability not in needed:
+        if capability not in _offered(case) and capability not in needed:
             yield line, f"{place} needs the capability {capability}; add it to requires."
         needed.add(capability)
     for number, capability in enumerate(case.requires):
         if capability in _NEEDLESS and capability not in needed:
             yield document.line_of(("requires", number)), f"requires: nothing in this vector needs {capability}."
+
+
+def _offered(case: Case) -> tuple[str, ...]:
+    """Where time may pass by itself, no clock is needed to let it pass."""
+    return (*case.requires, "clock") if "elapse" in case.requires else case.requires
+
+
+def _elapsed(case: Case, document: Document) -> Iterator[Finding]:
+    """A vector that a system in real time can run takes real time there."""
+    if "elapse" not in case.requires:
+        return
+    if "clock" in case.requires:
+        yield document.line_of(("requires",)), "requires: a driver with clock has elapse; name one of the two."
+    waits = [step for step in case.steps if step.verb == "advance"]
+    if sum(parse_duration(str(step.argument)) for step in waits) > MAX_ELAPSED:
+        line = waits[-1].line
+        yield (
+            line,
+            f"advance: with elapse, a vector lasts {MAX_ELAPSED // 1000} s of real time at most; use smaller settings.",
+        )
+    if not waits and "within" not in str([step.argument for step in case.steps]):
+        yield document.line_of(("requires",)), "requires: nothing in this vector needs elapse."
 
 
 def _needs(case: Case, document: Document) -> Iterator[tuple[int, str, str]]:
@@ -225,6 +255,7 @@ def _label(step: Step) -> str:
 RULES: tuple[Callable[[Case, Document], Iterator[Finding]], ...] = (
     _clauses,
     _requires,
+    _elapsed,
     _labels,
     _stimulus_first,
     _starts_after_an_end,

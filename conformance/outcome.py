@@ -56,6 +56,10 @@ class VectorError(Exception):
     """The vector itself asks for something impossible: an error of the kit or of the vector's author."""
 
 
+class NotRunError(Exception):
+    """A vector does what this system cannot be asked, found out on the way: the case is not run. The text says why."""
+
+
 class ApiError(Exception):
     """A call failed with one of the spec's own errors, such as `closed`. `data` has `case` and its details."""
 

@@ -95,11 +95,14 @@ class _Leaving:
 class System:
     """One driver, started when first needed and kept while it behaves."""
 
-    def __init__(self, link: Link, role: str, schemas: Mapping[str, Schema], timeouts: Timeouts) -> None:
+    def __init__(
+        self, link: Link, role: str, schemas: Mapping[str, Schema], timeouts: Timeouts, wire: str = "draft-1"
+    ) -> None:
         self.role = role
         self._link = link
         self._schemas = schemas
         self._timeouts = timeouts
+        self._wire = wire
         self._listener: Listener = _Nobody()
         self._next_number = 1
         self._waiting: dict[int, _Waiting] = {}
@@ -181,10 +184,40 @@ class System:
 
     @property
     def capabilities(self) -> frozenset[str]:
-        """What the driver listed, and `kill`, which the kit does by itself."""
+        """What the driver listed, and what follows: whose clock the kit moves, for that one time passes as well."""
         if self._greeting is None:
             return frozenset()
-        return self._greeting.capabilities | {"kill"}
+        listed = self._greeting.capabilities
+        elapse = {"elapse"} if "clock" in listed else set()
+        kill = set() if self._link.is_live else {"kill"}
+        return listed | elapse | kill
+
+    @property
+    def wire(self) -> str:
+        """The name of the wire profile that it is judged under."""
+        return self._wire
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the kit did not start it: what an earlier case or run left in it is still there."""
+        return self._link.is_live
+
+    @property
+    def patience(self) -> float:
+        """How many seconds more a system that is quiet is waited for: none where the kit moves its clock."""
+        return 0.0 if "clock" in self.capabilities else self._timeouts.reply
+
+    def await_more(self, seconds: float) -> bool:
+        """Serve the next thing that comes within that time. False if nothing does. Raises DriverDiedError."""
+        try:
+            message = self._link.receive(max(seconds, 0.0))
+        except Silence:
+            return False
+        except DriverDiedError as error:
+            self.ending = f"{error} while the kit waited for what was expected, and nobody had asked it to end"
+            raise
+        self._serve(message)
+        return True
 
     @property
     def serves_many_cases(self) -> bool:
@@ -198,12 +231,14 @@ class System:
 
     # -- messages -----------------------------------------------------------------------------------------------
 
-    def call(self, method: str, params: JsonObject) -> JsonObject:
+    def call(self, method: str, params: JsonObject, takes: float = 0.0) -> JsonObject:
         """Call the driver and wait for the answer, serving meanwhile what it asks for.
+
+        `takes`: how many seconds what is asked lasts, before the time for the answer begins.
 
         Raises ApiError for an error of the implementation's API, DriverDiedError if the driver ends.
         """
-        return self._await(self.post(method, params), self._timeouts.reply)
+        return self._await(self.post(method, params), self._timeouts.reply + takes)
 
     def post(self, method: str, params: JsonObject, then: Answered | None = None) -> int:
         """Send a call without waiting. `then` gets the result when it comes; errors of the API are not expected."""
@@ -249,9 +284,15 @@ class System:
         """The next timer of a driver that has a clock and no `settle`: the answer to an advance that moves nothing."""
         return self.advance(now) if self.capabilities & {"clock", "settle"} == {"clock"} else None
 
-    def advance(self, now: int) -> int | None:
-        """Set the clock to `now` (Unix ms). Returns the time of the next timer."""
-        return _timer(self._own_call("clock.advance", {"now": now}))
+    def advance(self, now: int, by: int = 0) -> int | None:
+        """Set the clock to `now` (Unix ms). Returns the time of the next timer, where the clock is the kit's.
+
+        A system in real time takes as long as the time moves: `by` ms.
+        """
+        if "clock" in self.capabilities:
+            return _timer(self._own_call("clock.advance", {"now": now}))
+        self._own_call("clock.advance", {"now": now}, by / 1000)
+        return None
 
     # -- inside -------------------------------------------------------------------------------------------------
 
@@ -260,7 +301,7 @@ class System:
             "protocol_version": PROTOCOL_VERSION,
             "role": self.role,
             "envelopes": "plain",
-            "wire": "draft-1",
+            "wire": self._wire,
         }
         answer = self._collect(self.post("initialize", hello), self._timeouts.start)
         _check_version(answer)
@@ -295,10 +336,10 @@ class System:
                 "answer so whatever method you do not know"
             )
 
-    def _own_call(self, method: str, params: JsonObject) -> JsonObject:
+    def _own_call(self, method: str, params: JsonObject, takes: float = 0.0) -> JsonObject:
         """A call that is the driver's own affair and no part of any API."""
         try:
-            return self.call(method, params)
+            return self.call(method, params, takes)
         except ApiError as error:
             raise _no_api_call(method, error) from None
 

@@ -153,13 +153,27 @@ class DeviceWorld:
         self._settled = len(self.history)
         return timer
 
+    @property
+    def patience(self) -> float:
+        return self.system.patience
+
+    def await_more(self, seconds: float) -> bool:
+        if seconds <= 0 or not self.system.running:
+            return False
+        try:
+            return self.system.await_more(seconds)
+        except DriverDiedError:
+            self.died()
+            return True
+
     def move_clock(self, now: int) -> None:
-        self.record(ClockMoved(at=self.at, step=self.step, by=now - self._now))
+        by = now - self._now
+        self.record(ClockMoved(at=self.at, step=self.step, by=by))
         self._now = now
         self._at_this_instant.clear()
         if self.system.running:
             try:
-                self.system.advance(now)
+                self.system.advance(now, by)
             except DriverDiedError:
                 self.died()
         self.settle()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from conformance.delivery.life import Killed
 from conformance.delivery.relay_records import BlobDelivered, PushAnswered, SessionEnded
-from conformance.delivery.relay_world import RelayWorld
+from conformance.delivery.relay_world import UNTYPED, RelayWorld
 from conformance.engine.argument import Argument
 from conformance.engine.record import Record
 from conformance.engine.world import Expectation, Matcher
@@ -33,7 +33,10 @@ class RelayExpectations:
             return [Matcher("any refusal", lambda record: isinstance(record, PushAnswered) and bool(record.code))]
         codes = argument.texts("code")
         words = " or ".join(codes)
-        return [Matcher(f"Error {words} for {label}", _answered(label, codes)) for label in self._labels(argument)]
+        return [
+            Matcher(f"Error {words} for {label}", _answered(label, (*codes, UNTYPED)))
+            for label in self._labels(argument)
+        ]
 
     def delivered(self, argument: Argument) -> Sequence[Matcher]:
         if argument.value is None:

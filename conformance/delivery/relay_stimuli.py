@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 
 from conformance.delivery.relay_pushes import Push
-from conformance.delivery.relay_world import DEFAULT_PUSH_SESSION, DEVICES, ReceiveSession, RelayWorld
+from conformance.delivery.relay_world import DEFAULT_PUSH_SESSION, ReceiveSession, RelayWorld
 from conformance.engine.argument import Argument, filler
 from conformance.engine.world import Stimulus
 from conformance.outcome import SpecBrokenError, VectorError
@@ -69,7 +69,7 @@ class RelayStimuli:
             return
         recipient, envelope = argument.text("to"), self._envelope(argument, label)
         push = self.world.pushes.add(label, via, recipient, envelope)
-        self.world.push(push, DEVICES[recipient] + envelope)
+        self.world.push(push, self.world.devices[recipient].public + envelope)
 
     def _envelope(self, argument: Argument, label: str) -> bytes:
         """A size alone is filled with bytes that only this label has, so that no two pushes look alike."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+import secrets
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from conformance.delivery.life import EPOCH, ClockMoved, Killed
-from conformance.delivery.peers import key
+from conformance.delivery.relay_devices import devices
 from conformance.delivery.relay_pushes import Push, Pushes, State
 from conformance.delivery.relay_records import (
     RELAY,
@@ -30,10 +32,11 @@ from conformance.system import Call, System
 from conformance.vector import Case
 from reference_impl.wire.json_types import Json, JsonObject
 
-DEVICES: Mapping[str, bytes] = {name: bytes.fromhex(key(f"noise key of {name}")) for name in ("dana", "erin", "fred")}
 DEFAULT_PUSH_SESSION = "the Push Session"
-PATIENCE = 25
-"""So many silences a driver that cannot `settle` is given to answer a push: 5 seconds."""
+UNTYPED = "untyped"
+"""The code of a refusal where the wire profile tells none: it may be any."""
+DURATIONS = frozenset(("ttl", "handshake_deadline", "push_session_deadline", "idle_close", "shutdown_drain"))
+"""The settings that a vector gives as durations."""
 
 
 @dataclass(slots=True)
@@ -63,6 +66,7 @@ class RelayWorld:
         self.observed: list[Record] = []
         self.step = 0
         self.pushes = Pushes()
+        self.devices = devices(secrets.token_hex(16) if system.is_live else "")
         self.sessions: dict[str, ReceiveSession] = {}
         self.open_now = False
         self._now = EPOCH
@@ -102,12 +106,26 @@ class RelayWorld:
         self._settled = len(self.history)
         return timer
 
+    @property
+    def patience(self) -> float:
+        return self.system.patience
+
+    def await_more(self, seconds: float) -> bool:
+        if seconds <= 0 or not self.open_now:
+            return False
+        try:
+            return self.system.await_more(seconds)
+        except DriverDiedError:
+            self.died()
+            return True
+
     def move_clock(self, now: int) -> None:
-        self.record(ClockMoved(at=self.at, step=self.step, by=now - self._now))
+        by = now - self._now
+        self.record(ClockMoved(at=self.at, step=self.step, by=by))
         self._now = now
         if self.open_now:
             try:
-                self.system.advance(now)
+                self.system.advance(now, by)
             except DriverDiedError:
                 self.died()
         self.settle()
@@ -227,7 +245,7 @@ class RelayWorld:
             raise VectorError(f"two Receive Sessions are called {label}")
         self._opening = True
         try:
-            result = self.call("receive_session.open", {"device": DEVICES[device].hex()})
+            result = self.call("receive_session.open", {"device": self.devices[device].public.hex()})
         finally:
             self._opening = False
         session = self.sessions[label] = ReceiveSession(label, str(result.get("session", "")), device)
@@ -310,11 +328,13 @@ class RelayWorld:
 
     def await_answers(self) -> None:
         """RLY-013: once the relay is quiet, no push waits for its answer."""
-        silences = 1 if "settle" in self.system.capabilities else PATIENCE
-        for _ in range(silences):
+        deadline = time.monotonic() + self.patience
+        while self.pushes.waiting() and self.await_more(deadline - time.monotonic()):
+            pass
+        if self.pushes.waiting() or not self.patience:
             self.settle()
-            if not self.pushes.waiting():
-                return
+        if not self.pushes.waiting():
+            return
         waiting = ", ".join(push.label for push in self.pushes.waiting())
         raise SpecBrokenError(
             f"the relay is quiet and has not answered the push of {waiting}",
@@ -334,6 +354,10 @@ class RelayWorld:
     def _push_answered(self, push: Push, result: JsonObject) -> None:
         outcome = str(result["outcome"])
         code = str(result["code"]) if outcome == "refused" else ""
+        if code == UNTYPED and self.system.wire == "draft-1":
+            raise DriverError(
+                f"the driver answered a push with the code {UNTYPED}, and draft-1 tells each refusal's code"
+            )
         push.state = State.ACKED if outcome == "ack" else State.REFUSED
         answered = PushAnswered(
             at=self.at,
@@ -410,8 +434,8 @@ class RelayWorld:
 
 
 def _settings(argument: Argument) -> dict[str, Json]:
-    """As the driver protocol writes them: `ttl` in ms."""
-    return {name: argument.duration(name) if name == "ttl" else argument.get(name) for name in argument}
+    """As the driver protocol writes them: durations in ms."""
+    return {name: argument.duration(name) if name in DURATIONS else argument.get(name) for name in argument}
 
 
 def _fields(value: Json) -> str:

@@ -28,6 +28,7 @@ class InProcessLink:
     """Runs a message machine. The disk that `new_disk` lays out outlives a kill, the machine does not."""
 
     serves_many_cases = False
+    is_live = False
 
     def __init__(self, new_disk: Callable[[], Boot]) -> None:
         self._new_disk = new_disk

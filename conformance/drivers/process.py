@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import select
-import signal
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -18,17 +15,15 @@ from conformance.drivers.data_folder import private_folder
 from conformance.drivers.json_lines import JsonLines, encode
 from conformance.drivers.last_words import LastWords
 from conformance.drivers.link import Silence
+from conformance.drivers.process_group import GONE_SECONDS, how_it_ended, kill_group, spawn
 from conformance.outcome import DriverDiedError, DriverError
 from reference_impl.wire.json_types import Json, JsonObject
 
 READ_SIZE = 64 * 1024
 PIPE_READS = 8
 WRITE_SECONDS = 10.0
-GONE_SECONDS = 1.0
-"""How long a driver may take to end once it has closed a pipe."""
 WATCH_SECONDS = 0.1
 """How often a silent driver is looked after: one that ended may leave its pipes open with a process of its own."""
-PR_SET_PDEATHSIG = 1
 
 
 class ProcessLink:
@@ -38,6 +33,7 @@ class ProcessLink:
     """
 
     serves_many_cases = True
+    is_live = False
 
     def __init__(self, command: Sequence[str], folder: Path, write_seconds: float = WRITE_SECONDS) -> None:
         self._command = list(command)
@@ -54,26 +50,7 @@ class ProcessLink:
     def start(self) -> None:
         self.kill()
         self._forget()
-        try:
-            self._process = subprocess.Popen(  # noqa: S603 - an argument list from the manifest, never a shell
-                self._command,
-                cwd=self._folder,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-                bufsize=0,
-                preexec_fn=_die_with_parent(),  # noqa: PLW1509 - the kit starts no threads
-            )
-        except OSError as error:
-            raise DriverError(
-                f"the command {self._command[0]!r} cannot be started: {error.strerror or error}; "
-                "give the path of an executable file in the manifest's `command`"
-            ) from None
-        except (subprocess.SubprocessError, ValueError) as error:
-            raise DriverError(f"the command {self._command[0]!r} cannot be started: {error}") from None
-        for pipe in (self._stdin, self._stdout, self._errors):
-            os.set_blocking(pipe.fileno(), False)
+        self._process = spawn(self._command, self._folder, stdin=True)
         self._into, self._out = self._stdin.fileno(), self._stdout.fileno()
         self._poll = select.poll()
         self._poll.register(self._out, select.POLLIN)
@@ -110,10 +87,7 @@ class ProcessLink:
         process, self._process = self._process, None
         if process is None:
             return
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(GONE_SECONDS)
+        kill_group(process)
         self._drain_stderr(process)
         for pipe in (process.stdin, process.stdout, process.stderr):
             if pipe is not None:
@@ -228,33 +202,10 @@ class ProcessLink:
             return DriverError(
                 f"the driver closed its {closed} and goes on running; keep both pipes open until stdin ends, then exit"
             )
-        if status < 0:
-            return DriverDiedError(f"the driver was ended by signal {signal_name(-status)}")
-        return DriverDiedError(f"the driver exited with status {status}")
-
-
-def signal_name(number: int) -> str:
-    """SIGKILL for 9; the number itself where it has no name here."""
-    known = {each.value: each.name for each in signal.Signals}
-    return known.get(number, str(number))
+        return DriverDiedError(f"the driver {how_it_ended(status)}")
 
 
 def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
     if pipe is None:
         raise DriverDiedError("the driver has no such pipe")
     return pipe
-
-
-def _die_with_parent() -> Callable[[], None] | None:
-    """On Linux, ask the kernel to kill the driver if the kit itself is killed and cannot clean up."""
-    if not sys.platform.startswith("linux"):
-        return None
-    prctl = ctypes.CDLL(None, use_errno=True).prctl
-    kit = os.getpid()
-
-    def set_death_signal() -> None:
-        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != kit:  # it was killed before the kernel knew what to do then
-            os._exit(1)
-
-    return set_death_signal

@@ -13,7 +13,15 @@ from conformance.catalogue import Catalogue, Level
 from conformance.engine.record import Breach, Record
 from conformance.engine.scenario import Scenario
 from conformance.engine.world import NOWHERE, KilledHereError, KillPoint, Role, World
-from conformance.outcome import ApiError, DriverDiedError, DriverError, Outcome, SpecBrokenError, VectorError
+from conformance.outcome import (
+    ApiError,
+    DriverDiedError,
+    DriverError,
+    NotRunError,
+    Outcome,
+    SpecBrokenError,
+    VectorError,
+)
 from conformance.system import System
 from conformance.vector import Case
 
@@ -129,6 +137,8 @@ class Runner:
             return self._promises(world), killed
         except SpecBrokenError as broken:
             return self._broken(broken, world, kill_point), killed
+        except NotRunError as error:
+            return Finding(Outcome.NOT_RUN, str(error)), killed
         except Exception as error:  # noqa: BLE001 - here with the history so far, which the outer net does not know
             return self._found(world, Outcome.ERROR, self._error_words(error)), killed
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -112,11 +113,26 @@ class Scenario:
         verdict = self._best(alternatives)
         while verdict.missing and self._to_next_timer(deadline):
             verdict = self._best(alternatives)
+        if verdict.missing:
+            verdict = self._await(alternatives, verdict)
         self._judge(verdict, stimulus)
         for step in queries:
             world.step = step.number
             self._ask(step)
         world.observed.clear()
+
+    def _await(self, alternatives: Sequence[Alternative], verdict: _Verdict) -> _Verdict:
+        """Quiet or not, a system in real time may be slow: wait for what is missing as long as for any answer."""
+        world = self._world
+        came = 0
+        deadline = time.monotonic() + world.patience
+        while verdict.missing and world.await_more(deadline - time.monotonic()):
+            came += 1
+            verdict = self._best(alternatives)
+        if not came:
+            return verdict
+        self._rest()
+        return self._best(alternatives)
 
     def _is_query(self, step: Step) -> bool:
         return isinstance(step.argument, Mapping) and not self._world.queries.keys().isdisjoint(step.argument)

@@ -80,6 +80,15 @@ class World(Protocol):
         """Set the clock to `now` and let the system come to rest."""
         ...
 
+    @property
+    def patience(self) -> float:
+        """How many seconds what is expected may still take once the system is quiet: 0 where its clock is the kit's."""
+        ...
+
+    def await_more(self, seconds: float) -> bool:
+        """Take the next thing that the system does. False if nothing comes within that time."""
+        ...
+
     def is_closed(self, record: Record) -> bool:
         """Whether this must be expected, even where the vector does not name it."""
         ...

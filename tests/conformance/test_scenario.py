@@ -38,6 +38,7 @@ class Balls:
         self.lives = 1
         self.now = EPOCH
         self.timers: list[tuple[int, str]] = []
+        self.late: list[str] = []
         self.stuck = False
         self.deaths = 0
         self.finished = False
@@ -46,6 +47,7 @@ class Balls:
         self.stimuli: Mapping[str, Stimulus] = {
             "roll": self._roll,
             "later": lambda given: self.timers.append((self.now + given.duration("in"), given.text("colour"))),
+            "roll_late": lambda given: self.late.extend(given.texts("of")),
             "stick": self._stick,
             "die": self._die,
         }
@@ -66,6 +68,16 @@ class Balls:
         self.timers = [timer for timer in self.timers if timer[0] > now]
         for _, colour in due:
             self.see(colour)
+
+    @property
+    def patience(self) -> float:
+        return 60.0 if self.late else 0.0
+
+    def await_more(self, seconds: float) -> bool:
+        if seconds <= 0 or not self.late:
+            return False
+        self.see(self.late.pop(0))
+        return True
 
     def is_closed(self, record: Record) -> bool:
         return not (isinstance(record, Ball) and record.colour == "transparent")
@@ -127,6 +139,10 @@ def play(*steps: tuple[str, Value], allow: Sequence[Value] = (), world: Balls | 
     return played
 
 
+def roll_late(*colours: str) -> tuple[str, Value]:
+    return ("roll_late", {"of": list(colours)})
+
+
 def roll(*colours: str) -> tuple[str, Value]:
     return "roll", list(colours)
 
@@ -167,6 +183,9 @@ EITHER: Value = {"any_of": [[{"ball": "red"}, {"ball": "blue"}], [{"ball": "gree
         (LATER, ("advance", "10s"), ball("red")),
         (LATER, ("advance", "9s"), NOTHING, ("advance", "1s"), ball("red")),
         (LATER, ("advance", "9s"), ball("red", within="1s")),
+        (roll_late("red"), ball("red")),
+        (roll_late("red", "blue"), ball("blue"), ball("red")),
+        (roll_late("red", "blue"), ball("red"), ball("blue")),
         (roll("red"), ball("red"), ("expect", {"colour_count": 1})),
         (NOTHING,),
         (),
@@ -181,6 +200,8 @@ def test_what_holds(steps: tuple[tuple[str, Value], ...]) -> None:
     [
         ((roll("red"), NOTHING), "not expected after roll ['red']: a red ball"),
         ((roll("red"),), "not expected after roll ['red']: a red ball"),
+        ((roll_late("blue", "red"), ball("red")), "not expected after roll_late ['blue', 'red']: a blue ball"),
+        ((roll_late("blue"), ball("red")), "red ball did not come after roll_late ['blue']"),
         ((roll("red", "red"), ball("red")), "not expected after roll ['red', 'red']: a red ball"),
         ((roll("blue"), ball("red")), "red ball did not come after roll ['blue']"),
         ((roll("red"), ball("red"), roll("blue"), ball("red")), "red ball did not come after roll ['blue']"),

@@ -28,6 +28,7 @@ class ScriptedLink:
     """Answers every call well, and lets a test put in what comes besides."""
 
     serves_many_cases = True
+    is_live = False
 
     def __init__(self, capabilities: tuple[str, ...] = CAPABILITIES) -> None:
         self.capabilities = capabilities
