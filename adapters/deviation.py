@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from adapters.reference.codec_calls import CodecCalls
 from adapters.reference.in_process import Boot, boot_device, boot_relay
 from reference_impl.device.checks import Checks
 from reference_impl.device.dedup import DedupTable
@@ -25,7 +26,7 @@ class Mutant:
     name: str
     breaks: str
     does: str
-    system: type[Device] | type[Relay]
+    system: type[Device] | type[Relay] | type[CodecCalls]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Variant:
 
     name: str
     does: str
-    system: type[Device] | type[Relay]
+    system: type[Device] | type[Relay] | type[CodecCalls]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ class Family:
 
     def members(self) -> Mapping[str, tuple[str, ...]]:
         """Each name with the roles it can be judged in."""
-        return {name: (role_of(each),) for name, each in self.by_name.items()}
+        return {name: (_boots_as(each),) for name, each in self.by_name.items()}
 
     def boot(self, role: str, member: str) -> Callable[[], Boot]:  # noqa: ARG002 - each has one role
         """What lays out a disk for that deviation."""
@@ -72,6 +73,8 @@ class Family:
 def new_disk(deviation: Deviation) -> Callable[[], Boot]:
     """What lays out an empty disk for a deviation."""
     system = deviation.system
+    if issubclass(system, CodecCalls):
+        return boot_relay(Relay, system)
     return boot_device(system) if issubclass(system, Device) else boot_relay(system)
 
 
@@ -148,4 +151,11 @@ def with_notices(notices: type[Notices]) -> type[Device]:
 
 
 def role_of(deviation: Deviation) -> str:
+    """The role of the cases that a deviation is about: `any` for a codec, whose bytes are those of both."""
+    if issubclass(deviation.system, CodecCalls):
+        return "any"
+    return _boots_as(deviation)
+
+
+def _boots_as(deviation: Deviation) -> str:
     return "device" if issubclass(deviation.system, Device) else "relay"

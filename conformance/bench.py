@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from conformance.codec.files import codec_files
 from conformance.data_files import vectors_root
 from conformance.drivers.process import ProcessLink
 from conformance.messages import request
@@ -185,6 +186,11 @@ def _copy_vectors(folder: Path, number: int) -> None:
             target.parent.mkdir(parents=True, exist_ok=True)
             text = re.sub(r"^(id: \S+)$", rf"\1-COPY{number}", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
             target.write_text(text, encoding="utf-8")
+    for path in codec_files(root):
+        target = folder / f"copy-{number}" / path.relative_to(root)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        text = re.sub(r'^( *"id": "[^"]+)"', rf'\1-COPY{number}"', path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        target.write_text(text, encoding="utf-8")
 
 
 def _pytest(arguments: list[str], folder: str) -> float:

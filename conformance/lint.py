@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from conformance.catalogue import Clause, catalogue
+from conformance.codec.files import codec_files, scan_codec
 from conformance.durations import parse_duration
 from conformance.schema_faults import nearest
 from conformance.strict_yaml import Document, Value
-from conformance.vector import Case, Fault, Scan, Step, scan_vectors
+from conformance.vector import Case, Fault, Scan, Step, has_steps, scan_vectors
 from conformance.vector_labels import label_faults
 from conformance.wire_files import wire_faults
 
@@ -66,11 +67,14 @@ def run(args: argparse.Namespace) -> int:
         sys.stderr.write(f"There is no file or folder {path}.\n")
     if absent:
         return 2
-    scan = scan_vectors(*paths)
-    faults = lint(scan) if paths else [*lint(scan), *wire_faults()]
+    codec = scan_codec(*paths)
+    others = [path for path in paths if not codec_files(path) or has_steps(path)]
+    scan = scan_vectors(*others) if others or not paths else Scan()
+    faults = [*lint(scan), *codec.faults, *([] if paths else wire_faults())]
     for fault in faults:
         sys.stdout.write(f"{fault}\n")
-    sys.stdout.write(_summary(scan, faults))
+    cases = [*(case for case, _ in scan.cases), *codec.cases]
+    sys.stdout.write(_summary(cases, scan.files + codec.files, faults))
     return 1 if faults else 0
 
 
@@ -83,13 +87,12 @@ def lint(scan: Scan) -> list[Fault]:
     return sorted(dict.fromkeys(found), key=lambda fault: (fault.location, fault.line))
 
 
-def _summary(scan: Scan, faults: list[Fault]) -> str:
+def _summary(cases: list[Case], files_read: int, faults: list[Fault]) -> str:
     if faults:
         files = len({fault.location for fault in faults})
         return f"{_count(len(faults), 'fault')} in {_count(files, 'file')}.\n"
-    cases = _count(len(scan.cases), "case")
-    vectors = _count(len({case.vector for case, _ in scan.cases}), "vector")
-    return f"{cases} of {vectors} in {_count(scan.files, 'file')}, without a fault.\n"
+    vectors = _count(len({case.vector for case in cases}), "vector")
+    return f"{_count(len(cases), 'case')} of {vectors} in {_count(files_read, 'file')}, without a fault.\n"
 
 
 def _count(number: int, noun: str) -> str:

@@ -48,6 +48,10 @@ class DriverError(Exception):
     """The driver broke the protocol, died, hung or flooded: the case is an error, blamed on this case alone."""
 
 
+class UnknownMethodError(DriverError):
+    """The driver does not know a method that its capabilities promise, or one that it may leave out."""
+
+
 class DriverDiedError(DriverError):
     """The process ended, or its pipe closed, when nobody had asked for that."""
 

@@ -13,8 +13,10 @@ from pathlib import Path
 from conformance import waivers
 from conformance.adapter import Adapter, AdapterError, NoStartError, find
 from conformance.catalogue import Catalogue, catalogue
+from conformance.codec.files import codec_files, load_codec_cases
+from conformance.codec.world import codec_role
 from conformance.data_files import vectors_root
-from conformance.engine.run import Runner
+from conformance.engine.run import Finding, Runner
 from conformance.engine.world import Role
 from conformance.outcome import DriverError, Outcome
 from conformance.result import Result
@@ -23,7 +25,7 @@ from conformance.schema import definitions
 from conformance.schema_faults import nearest
 from conformance.strict_yaml import YamlError
 from conformance.system import Greeting, System, WrongRoleError
-from conformance.vector import Case, VectorsError, load_vectors
+from conformance.vector import ANY_ROLE, Case, VectorsError, has_steps, load_vectors
 from conformance.waivers import Waiver
 
 DEFAULT_ADAPTER = "reference"
@@ -55,12 +57,13 @@ class Plan:
     others: Sequence[Case]
     catalogues: Mapping[str, Catalogue]
     waivers: Sequence[Waiver]
-    _runners: dict[str, Runner] = field(default_factory=dict)
+    _systems: dict[str, System] = field(default_factory=dict)
+    _runners: dict[tuple[str, bool], Runner] = field(default_factory=dict)
 
     def run(self, case: Case) -> Result:
         """Run one case. A failure that a waiver covers comes back as waived."""
         known = self.catalogues[case.spec]
-        result = Result.of(case, self._runner(case.role, known).run(case), known)
+        result = Result.of(case, self._find(case, known), known)
         if result.finding.outcome is Outcome.FAIL:
             for waiver in self.waivers:
                 if waiver.covers(case.id, result.clause):
@@ -69,14 +72,28 @@ class Plan:
 
     def stop(self) -> None:
         """Let go of every driver."""
-        for runner in self._runners.values():
-            runner.stop()
+        for system in self._systems.values():
+            system.stop()
+        self._systems.clear()
         self._runners.clear()
 
-    def _runner(self, role: str, known: Catalogue) -> Runner:
-        if role not in self._runners:
-            self._runners[role] = Runner(ROLES[role], _system(self.adapter, ROLES[role]), known)
-        return self._runners[role]
+    def _find(self, case: Case, known: Catalogue) -> Finding:
+        """Run the case in its role; one for any role in the first that offers what it is about."""
+        roles = self.adapter.roles if case.role == ANY_ROLE else (case.role,)
+        findings = (self._runner(role, known, is_codec=case.role == ANY_ROLE).run(case) for role in roles)
+        last = next(findings)
+        while last.outcome is Outcome.NOT_RUN and (another := next(findings, None)) is not None:
+            last = another
+        return last
+
+    def _runner(self, name: str, known: Catalogue, *, is_codec: bool) -> Runner:
+        role = ROLES[name]
+        if name not in self._systems:
+            self._systems[name] = _system(self.adapter, role)
+        if (name, is_codec) not in self._runners:
+            judged = codec_role(role) if is_codec else role
+            self._runners[name, is_codec] = Runner(judged, self._systems[name], known)
+        return self._runners[name, is_codec]
 
 
 def make(selection: Selection, folder: Path, today: datetime.date) -> Plan:
@@ -96,14 +113,14 @@ def make(selection: Selection, folder: Path, today: datetime.date) -> Plan:
         raise
     except (AdapterError, VectorsError, YamlError) as error:
         raise PlanError(str(error)) from None
-    mine = [case for case in chosen if case.role in adapter.roles]
+    mine = [case for case in chosen if case.role in (*adapter.roles, ANY_ROLE)]
     if not mine:
         roles = " and ".join(adapter.roles)
         raise PlanError(
             f"none of the {len(chosen)} selected vectors is for the role of adapter {adapter.name}: {roles}; "
             "select other vectors, or correct `role` in the manifest"
         )
-    others = [case for case in chosen if case.role not in adapter.roles]
+    others = [case for case in chosen if case.role not in (*adapter.roles, ANY_ROLE)]
     return Plan(selection, adapter, mine, others, catalogues, known)
 
 
@@ -114,9 +131,9 @@ def load_cases(own: str, folder: Path) -> list[Case]:
         raise PlanError(f"--vectors={own}: there is no such file or folder")
     cases: list[Case] = []
     told: set[str] = set()
-    for case in load_vectors(root) if root is not None else own_vectors():
+    for case in own_vectors() if root is None else _vectors_at(root):
         cases.append(case)
-        if not ROLES[case.role].swept or case.not_swept or "kill" in case.requires:
+        if case.role == ANY_ROLE or not ROLES[case.role].swept or case.not_swept or "kill" in case.requires:
             continue
         story = f"{case.vector}: {_story([step.verb, step.argument] for step in case.steps)}"
         if story not in told:
@@ -146,10 +163,17 @@ def _swept(case: Case) -> Case:
     )
 
 
+def _vectors_at(root: Path) -> list[Case]:
+    """What a user keeps there: vectors, codec files, or both."""
+    has_codec = bool(codec_files(root))
+    steps = load_vectors(root) if has_steps(root) or not has_codec else []
+    return [*steps, *(load_codec_cases(root) if has_codec else [])]
+
+
 def own_vectors() -> list[Case]:
     """The vectors that come with the kit."""
     specs = dict.fromkeys(role.spec for role in ROLES.values())
-    return [case for spec in specs for case in load_vectors(vectors_root() / spec)]
+    return [*(case for spec in specs for case in load_vectors(vectors_root() / spec)), *load_codec_cases()]
 
 
 def check_start(adapter: Adapter) -> dict[str, Greeting]:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from conformance import messages
 from conformance.drivers.link import Link, Silence
-from conformance.outcome import ApiError, DriverDiedError, DriverError, SpecBrokenError
+from conformance.outcome import ApiError, DriverDiedError, DriverError, SpecBrokenError, UnknownMethodError
 from conformance.schema import Schema
 from reference_impl.wire.json_types import Json, JsonObject
 
@@ -444,7 +444,7 @@ class System:
             self._check("api-error", "", data, f"the error that the driver answered to {method}")
             return ApiError(data)
         if error.get("code") == messages.METHOD_NOT_FOUND:
-            return DriverError(
+            return UnknownMethodError(
                 f"the driver does not know the method {method}; serve it, or leave out the capability that promises it"
             )
         return DriverError(

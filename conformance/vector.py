@@ -14,6 +14,8 @@ from conformance.schema_faults import SchemaFault, file_schema
 from conformance.strict_yaml import Document, NodePath, Value, scan_documents
 
 _NOT_VECTORS = ("schema", "spec")
+ANY_ROLE = "any"
+"""The role of a codec case: bytes are the same for a device and a relay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ class Case:
     """A vector, or one row of a vector with `for_each`: what is run, judged and reported.
 
     `vector` is the vector's id and `id` the case's: the same, or `VECTOR[row]`. `location` is the file, as
-    `vectors/…` for the kit's own. `swept` marks the run of the crash sweep (CRS-006).
+    `vectors/…` for the kit's own. `role` is `any` for a codec case. `swept` marks the run of the crash sweep (CRS-006).
     """
 
     id: str
@@ -106,6 +108,11 @@ def scan_vectors(*paths: Path) -> Scan:
             scan.faults.append(Fault(location_of(root), 1, "there is no vector here: no file ends in .yaml."))
     scan.faults += _repeated_ids(scan.cases)
     return scan
+
+
+def has_steps(path: Path) -> bool:
+    """Whether vectors with steps are there, and not codec files alone."""
+    return any(path.rglob("*.y*ml")) if path.is_dir() else path.suffix != ".json"
 
 
 def location_of(path: Path) -> str:

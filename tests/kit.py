@@ -8,13 +8,14 @@ from pathlib import Path
 
 from adapters.deviation import Deviation, new_disk, role_of
 from conformance.catalogue import catalogue
+from conformance.codec.world import codec_role
 from conformance.drivers.in_process import InProcessLink
 from conformance.engine.run import Finding, Runner
 from conformance.roles import ROLES
 from conformance.run_plan import load_cases
 from conformance.schema import definitions
 from conformance.system import System, Timeouts
-from conformance.vector import Case
+from conformance.vector import ANY_ROLE, Case
 
 
 @cache
@@ -24,8 +25,9 @@ def cases_of(role: str) -> list[Case]:
 
 
 def run(deviation: Deviation, cases: Iterable[Case]) -> dict[str, Finding]:
-    """Run these cases against a deviation, in process."""
-    role = ROLES[role_of(deviation)]
+    """Run these cases against a deviation, in process. A codec is judged as that of a relay."""
+    judged = role_of(deviation)
+    role = codec_role(ROLES["relay"]) if judged == ANY_ROLE else ROLES[judged]
     link = InProcessLink(new_disk(deviation))
     runner = Runner(role, System(link, role.name, definitions(role.schemas), Timeouts()), catalogue(role.spec))
     return {case.id: runner.run(case) for case in cases}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from adapters.deviation import Family, Mutant
 from adapters.mutants import (
+    codec,
     control,
     crash_points,
     dedup_retention,
@@ -20,6 +21,7 @@ from adapters.mutants import (
 )
 
 MUTANTS: tuple[Mutant, ...] = (
+    *codec.MUTANTS,
     *control.MUTANTS,
     *crash_points.MUTANTS,
     *dedup_retention.MUTANTS,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from adapters.reference import device_messages as messages
 from adapters.reference import jsonrpc
+from adapters.reference.codec_calls import CodecCalls
 from adapters.reference.disk import Disk
 from adapters.reference.jsonrpc import InvalidParamsError, Params
 from adapters.reference.random_source import SeededBytes
@@ -21,7 +22,7 @@ from reference_impl.wire.json_types import Json, JsonObject
 from reference_impl.wire.plain import PlainCodec
 
 VERSION = "0.1.0"
-CAPABILITIES = ("clock", "settle", "restart", "crash_at_write", "provision", "upgrade", "pairing")
+CAPABILITIES = ("clock", "settle", "restart", "crash_at_write", "provision", "upgrade", "pairing", "codec")
 WHENS: dict[str, When] = {"before": "before", "after": "after"}
 
 
@@ -52,7 +53,9 @@ class DeviceDriver:
     was sent before that write; what is on the disk is then all that is left.
     """
 
-    def __init__(self, disk: Disk[Store], device_class: type[Device] = Device) -> None:
+    def __init__(
+        self, disk: Disk[Store], device_class: type[Device] = Device, codec_class: type[CodecCalls] = CodecCalls
+    ) -> None:
         self._disk = disk
         self._device_class = device_class
         self._instance: Instance | None = None
@@ -82,6 +85,7 @@ class DeviceDriver:
             "destroy_group": self._destroy_group,
             "relay.connected": self._relay_connected,
             "relay.disconnected": self._relay_disconnected,
+            **codec_class().table(),
         }
         self._answers: dict[type[Effect], Callable[[int, Params], None]] = {
             OpenReceiveSession: self._session_answered,

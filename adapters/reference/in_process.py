@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from adapters.reference.codec_calls import CodecCalls
 from adapters.reference.device_driver import DeviceDriver
 from adapters.reference.disk import MemoryDisk
 from adapters.reference.relay_driver import RelayDriver
@@ -26,12 +27,12 @@ def boot_device(device_class: type[Device]) -> Callable[[], Boot]:
     return new_disk
 
 
-def boot_relay(relay_class: type[Relay]) -> Callable[[], Boot]:
+def boot_relay(relay_class: type[Relay], codec_class: type[CodecCalls] = CodecCalls) -> Callable[[], Boot]:
     """The same for a relay."""
 
     def new_disk() -> Boot:
         disk = MemoryDisk(RelayStore)
-        return lambda: RelayDriver(disk, relay_class)
+        return lambda: RelayDriver(disk, relay_class, codec_class)
 
     return new_disk
 

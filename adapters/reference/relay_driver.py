@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from adapters.reference import jsonrpc
+from adapters.reference.codec_calls import Call, CodecCalls
 from adapters.reference.disk import Disk
 from adapters.reference.jsonrpc import InvalidParamsError, Params, base64_bytes, fields, integer, text
 from adapters.reference.relay_messages import effect_message, key, u64
@@ -18,7 +20,7 @@ from reference_impl.relay.store import Store, StoreFailedError
 from reference_impl.wire.json_types import Json, JsonObject
 
 VERSION = "0.1.0"
-CAPABILITIES = ("clock", "settle", "restart", "crash_at_write", "settings", "store_fault")
+CAPABILITIES = ("clock", "settle", "restart", "crash_at_write", "settings", "store_fault", "codec")
 SETTINGS = frozenset(
     (
         "ttl",
@@ -71,7 +73,9 @@ class RelayDriver:
     Dies with `Crash` where `crash.at_write` struck; what is on the disk is then all that is left.
     """
 
-    def __init__(self, disk: Disk[Store], relay_class: type[Relay] = Relay) -> None:
+    def __init__(
+        self, disk: Disk[Store], relay_class: type[Relay] = Relay, codec_class: type[CodecCalls] = CodecCalls
+    ) -> None:
         self._disk = disk
         self._relay_class = relay_class
         self._instance: Instance | None = None
@@ -92,6 +96,7 @@ class RelayDriver:
             "push_session.open": self._open_push_session,
             "push_session.close": self._close_push_session,
             "push": self._push,
+            **{name: partial(_answered, call) for name, call in codec_class().table().items()},
         }
 
     def handle(self, message: JsonObject) -> list[JsonObject]:
@@ -243,6 +248,10 @@ class RelayDriver:
     def _new_session_name(self, kind: str) -> str:
         self._sessions_named += 1
         return f"{kind}-{self._sessions_named}"
+
+
+def _answered(call: Call, params: Params, _number: int) -> Outcome:
+    return Outcome(call(params))
 
 
 def _settings(params: Params) -> RelaySettings:

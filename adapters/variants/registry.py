@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from adapters.deviation import Family, Variant
-from adapters.variants import combined, control, dedup, receiving, relay, relay_combined, sending, versions
+from adapters.variants import codec, combined, control, dedup, receiving, relay, relay_combined, sending, versions
 
 VARIANTS: tuple[Variant, ...] = (
+    *codec.VARIANTS,
     *combined.VARIANTS,
     *control.VARIANTS,
     *dedup.VARIANTS,

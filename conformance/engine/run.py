@@ -217,7 +217,7 @@ class Runner:
             words = self._system.last_words() if finding.outcome is Outcome.ERROR else ""
             self._system.stop()
             return replace(finding, stderr=words) if words else finding
-        if finding.outcome is Outcome.PASS and self._system.running:
+        if finding.outcome in (Outcome.PASS, Outcome.NOT_RUN) and self._system.running:
             try:
                 self._system.reset()
             except DriverError as error:

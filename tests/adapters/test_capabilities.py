@@ -11,12 +11,14 @@ import pytest
 from adapters.reference import device_driver, jsonrpc, relay_driver
 from adapters.reference.in_process import Boot, boot_device, boot_relay
 from conformance.catalogue import catalogue
+from conformance.codec.world import codec_role
 from conformance.drivers.in_process import InProcessLink, MessageMachine
 from conformance.engine.run import Finding, Runner
 from conformance.outcome import Outcome
 from conformance.roles import ROLES
 from conformance.schema import definitions
 from conformance.system import System, Timeouts
+from conformance.vector import ANY_ROLE
 from reference_impl.device.device import Device
 from reference_impl.relay.relay import Relay
 from reference_impl.wire.json_types import JsonObject
@@ -27,6 +29,7 @@ METHODS = {
     "settle": ("settle",),
     "crash_at_write": ("crash.at_write",),
     "store_fault": ("store.fail",),
+    "codec": ("codec.encode_frame", "codec.decode_frame"),
     "pairing": ("start_pairing", "accept", "cancel_pairing", "join", "cancel_join", "remove", "leave", "destroy_group"),
 }
 """What is not served without a capability. `restart`, `provision`, `upgrade` and `settings` have no method."""
@@ -63,11 +66,12 @@ def lacking(new_disk: Callable[[], Boot], capability: str) -> Boot:
 
 
 def run_without(role: str, capability: str) -> dict[str, Finding]:
-    judged = ROLES[role]
+    is_codec = capability == "codec"
+    judged = codec_role(ROLES[role]) if is_codec else ROLES[role]
     link = InProcessLink(partial(lacking, BOOTS[role], capability))
     system = System(link, role, definitions(judged.schemas), Timeouts())
     runner = Runner(judged, system, catalogue(judged.spec))
-    cases = [case for case in cases_of(role) if not case.swept or capability in SWEPT_WITHOUT]
+    cases = [case for case in cases_of(ANY_ROLE if is_codec else role) if not case.swept or capability in SWEPT_WITHOUT]
     one_row_each = {(case.vector, case.swept): case for case in cases}
     return {case.id: runner.run(case) for case in one_row_each.values()}
 

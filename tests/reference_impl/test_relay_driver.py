@@ -99,9 +99,9 @@ def test_initialize_names_role_version_and_capabilities() -> None:
         "version": "0.1.0",
         "role": "relay",
         "protocol_version": 1,
-        "capabilities": ["clock", "settle", "restart", "crash_at_write", "settings", "store_fault"],
+        "capabilities": ["clock", "settle", "restart", "crash_at_write", "settings", "store_fault", "codec"],
     }
-    assert len(set(CAPABILITIES)) == 6
+    assert len(set(CAPABILITIES)) == 7
 
 
 def test_a_push_is_answered_then_delivered_and_an_ack_ends_it(kit: Kit) -> None:

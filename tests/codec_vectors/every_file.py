@@ -1,0 +1,10 @@
+"""All codec files, as the oracles compute them."""
+
+from __future__ import annotations
+
+from tests.codec_vectors import frames, message_id, noise, relay_address, version_prefix
+from tests.codec_vectors.writing import CodecFile
+
+FILES: tuple[CodecFile, ...] = tuple(
+    module.codec_file() for module in (frames, message_id, noise, relay_address, version_prefix)
+)
