@@ -6,6 +6,8 @@ hands in a device's name finds the other half here.
 
 from __future__ import annotations
 
+import hashlib
+
 from conformance.outcome import DriverError
 from reference_impl.wire.noise import KeyPair
 
@@ -22,3 +24,8 @@ def pair_of(public: bytes) -> KeyPair:
     if pair is None:
         raise DriverError("the kit has no key pair for the device that is to open a Receive Session; please report it")
     return pair
+
+
+STRANGER = KeyPair.from_private(hashlib.sha256(b"conformance kit: noise key of a stranger").digest())
+"""A device that no vector knows: who tries out whether the relay can be reached."""
+add(STRANGER)

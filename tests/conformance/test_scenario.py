@@ -140,7 +140,7 @@ def play(*steps: tuple[str, Value], allow: Sequence[Value] = (), world: Balls | 
 
 
 def roll_late(*colours: str) -> tuple[str, Value]:
-    return ("roll_late", {"of": list(colours)})
+    return ("roll_late", list(colours))
 
 
 def roll(*colours: str) -> tuple[str, Value]:
