@@ -10,13 +10,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
+from conformance import relay_adapter
+from conformance.drivers.command_relay import CommandRelay
 from conformance.drivers.in_process import Boot, InProcessLink
 from conformance.drivers.link import Link
+from conformance.drivers.live_relay import LiveRelay
 from conformance.drivers.process import ProcessLink
+from conformance.drivers.relay_manifest import RelayManifest
+from conformance.drivers.relay_program import RelayProgram
+from conformance.drivers.tcp_relay import TcpRelayLink
 from conformance.durations import parse_duration
 from conformance.schema_faults import file_schema, nearest
 from conformance.strict_yaml import Value, YamlError, load_documents
 from conformance.system import Timeouts
+from reference_impl.wire.errors import RelayAddressError
+from reference_impl.wire.profile import load_profile
+from reference_impl.wire.relay_address import SCHEME, RelayAddress, parse
 
 ROLES = ("device", "relay")
 BUILT_IN = "adapters"
@@ -46,13 +55,35 @@ class Adapter:
     member: str = ""
     timeouts: Timeouts = field(default_factory=Timeouts)
     waivers: Path | None = None
+    wire: str = "draft-1"
+    relay: RelayManifest | None = None
+    address: RelayAddress | None = None
 
     def link(self, role: str) -> Link:
         """A driver of this adapter for one role, not yet started. Raises AdapterError."""
         if self.driver == "in_process":
             return InProcessLink(self._factory()(role, self.member))
+        if self.driver == "tcp":
+            return self._over_tcp()
         words = {"{python}": sys.executable, "{role}": role}
         return ProcessLink([words.get(part, part) for part in self.command], self.folder, self.timeouts.reply)
+
+    def _over_tcp(self) -> Link:
+        return TcpRelayLink(
+            self.name,
+            self._program(),
+            load_profile(self.wire),
+            takes_settings=self.relay is not None and bool(self.relay.settings),
+            reply_seconds=self.timeouts.reply,
+            stop_seconds=self.timeouts.start,
+        )
+
+    def _program(self) -> RelayProgram:
+        if self.address is not None:
+            return LiveRelay(self.address)
+        if self.relay is None:
+            raise AdapterError(f"adapter {self.name} says neither how its relay is started nor where it is")
+        return CommandRelay(self.relay, self.folder, self.timeouts.start)
 
     def _factory(self) -> Factory:
         return cast("Factory", self.imported(self.factory.partition(":")[2]))
@@ -73,9 +104,11 @@ def find(word: str, folder: Path) -> Adapter:
     """The adapter of that name, path or shorthand, seen from `folder`. Raises AdapterError."""
     if word.startswith("cmd:"):
         return _from_command(word.removeprefix("cmd:"), folder)
-    if word.startswith(("image:", "trueseal://")):
+    if word.startswith(SCHEME):
+        return _from_address(word, folder)
+    if word.startswith("image:"):
         raise AdapterError(
-            f"--adapter={word}: containers and live relays are not supported by this version of the kit; "
+            f"--adapter={word}: containers are not supported by this version of the kit; "
             "write a driver for your system, see adapters/README.md"
         )
     try:
@@ -129,6 +162,9 @@ def _read(path: Path) -> Adapter:
         raise YamlError(path, document.line_of(fault.node), f"{where}: {fault.reason}" if where else fault.reason)
     fields = _mapping(document.value)
     folder = path.resolve().parent
+    for fault in relay_adapter.faults(fields) if fields["driver"] == "tcp" else ():
+        where = ".".join(str(part) for part in fault.node)
+        raise YamlError(path, document.line_of(fault.node), f"{where}: {fault.reason}")
     return Adapter(
         name=str(fields["name"]),
         roles=_roles(fields["role"]),
@@ -138,6 +174,9 @@ def _read(path: Path) -> Adapter:
         factory=str(fields.get("factory", "")),
         timeouts=_timeouts(_mapping(fields.get("timeouts", {}))),
         waivers=_inside(path, folder, fields.get("waivers"), document.line_of(("waivers",))),
+        wire=str(fields.get("wire", "draft-1")),
+        relay=relay_adapter.manifest(fields) if fields["driver"] == "tcp" else None,
+        address=relay_adapter.address(fields),
     )
 
 
@@ -149,6 +188,15 @@ def _from_command(text: str, folder: Path) -> Adapter:
     if not command:
         raise AdapterError('--adapter=cmd: needs a command, such as --adapter=cmd:"node driver.mjs"')
     return Adapter(name=command[0], roles=(), driver="process", folder=folder, command=command)
+
+
+def _from_address(word: str, folder: Path) -> Adapter:
+    """A relay that runs already. Its Relay Address says no more than where it is: the wire is the default."""
+    try:
+        address = parse(word)
+    except RelayAddressError as error:
+        raise AdapterError(f"--adapter={word[:200]}: {error}") from None
+    return Adapter(name="live-relay", roles=("relay",), driver="tcp", folder=folder, address=address)
 
 
 def _places(word: str, folder: Path) -> Iterator[Path]:

@@ -213,7 +213,7 @@ def _ask_role(adapter: Adapter) -> str:
 
 
 def _system(adapter: Adapter, role: Role) -> System:
-    return System(adapter.link(role.name), role.name, definitions(role.schemas), adapter.timeouts)
+    return System(adapter.link(role.name), role.name, definitions(role.schemas), adapter.timeouts, adapter.wire)
 
 
 def _chosen(every: Sequence[Case], selection: Selection, catalogues: Mapping[str, Catalogue]) -> list[Case]:

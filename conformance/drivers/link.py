@@ -14,8 +14,10 @@ class Link(Protocol):
     serves_many_cases: bool
     """Whether it is worth keeping after a case: `reset` clears a program, a new object is cheaper in process."""
 
-    is_live: bool
-    """Whether it runs by itself: the kit can neither kill it nor clear what it keeps."""
+    @property
+    def is_live(self) -> bool:
+        """Whether it runs by itself: the kit can neither kill it nor clear what it keeps."""
+        ...
 
     def start(self) -> None:
         """Start the driver anew. Raises DriverError with a sentence if it cannot be started."""
