@@ -12,6 +12,8 @@ from conformance.strict_yaml import Value
 from reference_impl.wire.json_types import Json
 
 _HEX = re.compile(r"(?:[0-9a-f]{2})+")
+_NUMBERS = frozenset(("blob_id", "sequence", "sender_timestamp", "version"))
+"""Fields whose text is a decimal number and no hex."""
 _SHOWN = 16
 """So many bytes of a long value are shown on each side of the first that differs."""
 _LONGEST = 200
@@ -62,7 +64,7 @@ def _of_lists(expected: list[Value], observed: Sequence[Json], where: str) -> It
 def _of_texts(expected: str, observed: str, where: str) -> Iterator[Difference]:
     if expected == observed:
         return
-    if not (_is_bytes(expected) and _is_bytes(observed)):
+    if where.rpartition(".")[2] in _NUMBERS or not (_is_bytes(expected) and _is_bytes(observed)):
         yield Difference(where, "", brief(expected), brief(observed))
         return
     left, right = bytes.fromhex(expected), bytes.fromhex(observed)

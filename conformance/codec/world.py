@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from conformance.codec.difference import Difference, brief, first_difference
-from conformance.codec.files import CAPABILITY, VERB
+from conformance.codec.files import VERB
 from conformance.codec.values import each_prefix, expanded
 from conformance.engine.argument import Argument
 from conformance.engine.record import Promise, Record
@@ -143,4 +143,4 @@ def _difference(alternative: dict[str, Value], result: JsonObject) -> Difference
 
 def codec_role(role: Role) -> Role:
     """How a system of that role is judged in codec cases."""
-    return Role(role.name, role.spec, role.schemas, CodecWorld, swept=False, needs=(CAPABILITY,))
+    return Role(role.name, role.spec, role.schemas, CodecWorld, swept=False)

@@ -53,6 +53,22 @@ Event = Established | FrameReceived | VersionRefused
 class Connection:
     """See the module. Made by `initiator` (a Device) or `responder` (a Relay)."""
 
+    __slots__ = (
+        "_broken",
+        "_buffer",
+        "_events",
+        "_handshake",
+        "_make_handshake",
+        "_outgoing",
+        "_over",
+        "_profile",
+        "_relay_pub",
+        "_step",
+        "_supported",
+        "_transport",
+        "remote_pub",
+    )
+
     def __init__(
         self, profile: WireProfile, handshake: Callable[[bytes], Handshake], supported: tuple[int, int]
     ) -> None:

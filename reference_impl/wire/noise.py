@@ -31,17 +31,31 @@ class KeyPair:
 
     private: bytes = field(repr=False)
     public: bytes
+    _loaded: X25519PrivateKey | None = field(default=None, repr=False, compare=False)
+    """The private key ready for use, which takes longer to make than to use."""
 
     @classmethod
     def generate(cls) -> KeyPair:
-        return cls.from_private(X25519PrivateKey.generate().private_bytes_raw())
+        return cls._of(X25519PrivateKey.generate())
 
     @classmethod
     def from_private(cls, private: bytes) -> KeyPair:
         """Raises NoiseError unless `private` has 32 bytes."""
         if len(private) != KEY_BYTES:
             raise NoiseError(f"A private key has {KEY_BYTES} bytes, not {len(private)}.")
-        return cls(private, X25519PrivateKey.from_private_bytes(private).public_key().public_bytes_raw())
+        return cls._of(X25519PrivateKey.from_private_bytes(private))
+
+    @classmethod
+    def _of(cls, key: X25519PrivateKey) -> KeyPair:
+        return cls(key.private_bytes_raw(), key.public_key().public_bytes_raw(), key)
+
+    def shared(self, remote: bytes) -> bytes:
+        """The secret with the owner of a 32-byte public key. Raises NoiseError if there can be none."""
+        own = self._loaded or X25519PrivateKey.from_private_bytes(self.private)
+        try:
+            return own.exchange(X25519PublicKey.from_public_bytes(remote))
+        except ValueError:
+            raise NoiseError("The other side's key is one with which no secret can be shared.") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +254,7 @@ class Handshake:
         mine, theirs = (token[0], token[1]) if self._initiator else (token[1], token[0])
         own = self._own("ephemeral key" if mine == "e" else "static key")
         remote = self._remote_ephemeral if theirs == "e" else self.remote_static
-        self._symmetric.mix_key(_shared(own, _checked_key(remote, "the other side's key")))
+        self._symmetric.mix_key(own.shared(_checked_key(remote, "the other side's key")))
 
 
 _WRITE: Mapping[Token, Callable[[Handshake, Token], bytes]] = {
@@ -307,13 +321,6 @@ def _hkdf(chaining_key: bytes, secret: bytes) -> tuple[bytes, bytes]:
 
 def _hmac(key: bytes, data: bytes) -> bytes:
     return hmac.digest(key, data, blake2s)
-
-
-def _shared(own: KeyPair, remote: bytes) -> bytes:
-    try:
-        return X25519PrivateKey.from_private_bytes(own.private).exchange(X25519PublicKey.from_public_bytes(remote))
-    except ValueError:
-        raise NoiseError("The other side's key is one with which no secret can be shared.") from None
 
 
 def _checked_key(key: bytes | None, what: str) -> bytes:
