@@ -27,6 +27,7 @@ from conformance.strict_yaml import YamlError
 from conformance.system import Greeting, System, WrongRoleError
 from conformance.vector import ANY_ROLE, Case, VectorsError, has_steps, load_vectors
 from conformance.waivers import Waiver
+from reference_impl.wire.profile import load_profile
 
 DEFAULT_ADAPTER = "reference"
 NUMBERS = re.compile(r"-?[0-9]+(?:(?:ms|[smhd])(?:[+-][0-9]+(?:ms|[smhd]))*)?\b")
@@ -70,6 +71,11 @@ class Plan:
                     return replace(result, waiver=waiver.subject)
         return result
 
+    @property
+    def inexpressible(self) -> Mapping[str, str]:
+        """The clauses that the wire profile leaves nothing to judge by, each with the reason."""
+        return load_profile(self.adapter.wire).inexpressible
+
     def stop(self) -> None:
         """Let go of every driver."""
         for system in self._systems.values():
@@ -79,6 +85,10 @@ class Plan:
 
     def _find(self, case: Case, known: Catalogue) -> Finding:
         """Run the case in its role; one for any role in the first that offers what it is about."""
+        for clause, because in self.inexpressible.items():
+            if clause in case.clauses:
+                reason = f"the wire profile {self.adapter.wire} cannot express {clause}: {because}"
+                return Finding(Outcome.NOT_APPLICABLE, reason)
         roles = self.adapter.roles if case.role == ANY_ROLE else (case.role,)
         findings = (self._runner(role, known, is_codec=case.role == ANY_ROLE).run(case) for role in roles)
         last = next(findings)
@@ -188,7 +198,9 @@ def _greet(adapter: Adapter, role: Role) -> Greeting:
     except DriverError as error:
         words = system.last_words().strip()
         tail = f" Its last words on stderr: {words[-500:]}" if words else ""
-        raise NoStartError(f"adapter {adapter.name} does not start as a {role.name}: {error}.{tail}") from None
+        raise NoStartError(
+            f"adapter {adapter.name} does not start as a {role.name}: {str(error).rstrip('.')}.{tail}"
+        ) from None
     finally:
         system.stop()
 

@@ -112,6 +112,8 @@ class CaseItem(pytest.Item):
         reason = printable(result.finding.reason)
         if result.outcome is Outcome.NOT_RUN:
             pytest.skip(f"not run: {reason}")
+        if result.outcome is Outcome.NOT_APPLICABLE:
+            pytest.skip(f"does not apply: {reason}")
         if result.outcome is Outcome.WAIVED:
             pytest.xfail(f"waived: {reason}")
         raise Explained(self._explain(result))
@@ -173,13 +175,11 @@ def summarise(reporter: pytest.TerminalReporter) -> None:
     for line in summary.table(results, list(session.plan.catalogues.values())):
         reporter.line(line)
     found = counts(results)
-    if session.plan.others:
-        reporter.line(f"{len(session.plan.others)} cases are for other roles and do not apply.")
+    for line in summary.conditions(session.plan, found[Outcome.NOT_RUN]):
+        reporter.line(line)
     for result in results:
         if result["outcome"] == Outcome.WARN:
             reporter.line(f"advice, {result['id']}: {result['reason']}", yellow=True)
-    if found[Outcome.NOT_RUN]:
-        reporter.line(f"{found[Outcome.NOT_RUN]} cases were not run: the driver lacks what they need (-rs says what).")
     if len(results) < len(session.plan.cases):
         missing = len(session.plan.cases) - len(results)
         why = "they were deselected, or the run ended early"

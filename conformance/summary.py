@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from conformance.catalogue import Catalogue
 from conformance.outcome import Outcome
+from conformance.run_plan import Plan
 from reference_impl.wire.json_types import Json, JsonObject
+from reference_impl.wire.profile import load_profile
 
 COLUMNS = (Outcome.PASS, Outcome.FAIL, Outcome.ERROR, Outcome.WARN, Outcome.WAIVED, Outcome.NOT_RUN)
 
@@ -22,6 +24,26 @@ def table(results: Sequence[JsonObject], catalogues: Sequence[Catalogue]) -> lis
     lines += [_row(name, counts, shown, width) for name, counts in rows]
     total = {each: sum(counts[each] for _, counts in rows) for each in COLUMNS}
     return [*lines, _row("all", total, shown, width)]
+
+
+def conditions(plan: Plan, not_run: int) -> Iterator[str]:
+    """What was not judged, and why: other roles, what a driver, a wire profile or a relay that runs by itself lacks."""
+    adapter = plan.adapter
+    if plan.others:
+        yield f"{len(plan.others)} cases are for other roles and do not apply."
+    if not_run:
+        yield f"{not_run} cases were not run: the driver lacks what they need (-rs says what)."
+    for clause, because in plan.inexpressible.items():
+        if any(_binds(each, clause, role) for each in plan.catalogues.values() for role in adapter.roles):
+            yield f"{clause} is not judged: {because} (wire profile {adapter.wire})."
+    if not load_profile(adapter.wire).reasons:
+        yield f"The wire profile {adapter.wire} has no codes: refusals were judged as refusals, whatever their reason."
+    if adapter.address is not None:
+        yield "The relay runs by itself: the kit did not kill, restart or set it, nor move its clock."
+
+
+def _binds(known: Catalogue, clause: str, role: str) -> bool:
+    return clause in known.clauses and known.clauses[clause].binds(role)
 
 
 def _row(name: str, counts: Mapping[Outcome, int], shown: Sequence[Outcome], width: int) -> str:

@@ -255,8 +255,8 @@ class TcpRelayLink:
         if not session.is_open:
             how = "closes the connection" if session.is_over else f"says nothing for {self._reply_seconds:g} s"
             raise DriverError(
-                f"{where} {how} in the handshake: is that the right port of the relay, its public key "
-                f"{address.relay_pub.hex()}, and its wire profile {self._profile.name}?"
+                f"{where} {how} in the handshake; check that it is this port of the relay, that "
+                f"{address.relay_pub.hex()} is its public key, and {self._profile.name} its wire profile"
             )
 
     # -- time and quiet -----------------------------------------------------------------------------------------
@@ -445,7 +445,9 @@ def _port(address: RelayAddress, kind: Kind) -> int:
 def _broken(session: RelaySession, error: WireError) -> Exception:
     what = KIND_WORDS[session.kind]
     if isinstance(error, WrongRelayKeyError):
-        return DriverError(f"{error} Correct the relay's key in the manifest or the address.")
+        return DriverError(
+            "the relay proved another key than it should; correct its key in the manifest or the address"
+        )
     return SpecBrokenError(f"the relay breaks the wire on a {what}: {error}")
 
 
