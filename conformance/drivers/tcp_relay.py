@@ -253,10 +253,11 @@ class TcpRelayLink:
             fault, self._fault = self._fault, None
             raise DriverError(f"{where} is not what was expected: {fault}")
         if not session.is_open:
-            how = "closes the connection" if session.is_over else f"says nothing for {self._reply_seconds:g} s"
+            late = f"does not finish the handshake within {self._reply_seconds:g} s"
+            how = "closes the connection in the handshake" if session.is_over else late
             raise DriverError(
-                f"{where} {how} in the handshake; check that it is this port of the relay, that "
-                f"{address.relay_pub.hex()} is its public key, and {self._profile.name} its wire profile"
+                f"{where} {how}; check that it is this port of the relay, that {address.relay_pub.hex()} is its public "
+                f"key, and {self._profile.name} its wire profile"
             )
 
     # -- time and quiet -----------------------------------------------------------------------------------------
@@ -430,7 +431,9 @@ class TcpRelayLink:
             self._outgoing.append(message)
 
     def _answer(self, number: int, result: JsonObject) -> None:
-        self._outgoing.append(response(number, result))
+        """Where the relay has done something that no message tells, that is told in place of an answer."""
+        if self._fault is None:
+            self._outgoing.append(response(number, result))
 
     def _running(self) -> RelayAddress:
         if self._address is None:
@@ -445,9 +448,7 @@ def _port(address: RelayAddress, kind: Kind) -> int:
 def _broken(session: RelaySession, error: WireError) -> Exception:
     what = KIND_WORDS[session.kind]
     if isinstance(error, WrongRelayKeyError):
-        return DriverError(
-            "the relay proved another key than it should; correct its key in the manifest or the address"
-        )
+        return DriverError("the relay proved another key than the manifest or the address says; correct it there")
     return SpecBrokenError(f"the relay breaks the wire on a {what}: {error}")
 
 
