@@ -162,7 +162,7 @@ def _read(path: Path) -> Adapter:
         raise YamlError(path, document.line_of(fault.node), f"{where}: {fault.reason}" if where else fault.reason)
     fields = _mapping(document.value)
     folder = path.resolve().parent
-    for fault in relay_adapter.faults(fields) if fields["driver"] == "tcp" else ():
+    for fault in relay_adapter.faults(fields):
         where = ".".join(str(part) for part in fault.node)
         raise YamlError(path, document.line_of(fault.node), f"{where}: {fault.reason}")
     return Adapter(

@@ -15,6 +15,8 @@ from reference_impl.wire.relay_address import RelayAddress, parse
 Fields = dict[str, Value]
 
 _PORTS = ("receive_port", "push_port")
+_ONLY_STARTED = ("environment", "settings", "ready", "relay_key", "stop")
+_ONLY_HERE = ("address", *_ONLY_STARTED, "wire")
 _WORDS = ("python", "data", *_PORTS, "health_port")
 # What may stand in braces, by the place in the manifest; the longest that fits counts.
 _ALLOWED: Mapping[tuple[str, ...], tuple[str, ...]] = {
@@ -28,21 +30,13 @@ _ALLOWED: Mapping[tuple[str, ...], tuple[str, ...]] = {
 
 
 def faults(fields: Fields) -> Iterator[SchemaFault]:
-    """What the schema cannot say: placeholders, patterns, the address."""
-    used: set[str] = set()
-    for place, text in _texts(fields):
-        allowed = next((words for start, words in _ALLOWED.items() if place[: len(start)] == start), None)
-        if allowed is None:
-            continue
-        found = placeholders(text)
-        used.update(found)
-        for word in found:
-            if word not in allowed:
-                known = ", ".join(f"{{{each}}}" for each in allowed)
-                yield SchemaFault(
-                    place, f"{{{word}}} is no placeholder here{nearest(word, allowed)}; there are {known}."
-                )
-    yield from _missing(fields, used)
+    """What the schema cannot say, or not in words: what goes with what, placeholders, patterns, the address."""
+    if fields["driver"] != "tcp":
+        yield from _strangers(fields)
+        return
+    yield from _shape(fields)
+    yield from _placeholder_faults(fields)
+    yield from _missing(fields)
     yield from _patterns(fields)
     yield from _address_faults(fields)
 
@@ -67,17 +61,58 @@ def address(fields: Fields) -> RelayAddress | None:
     return parse(str(fields["address"])) if "address" in fields else None
 
 
-def _missing(fields: Fields, used: set[str]) -> Iterator[SchemaFault]:
+def _strangers(fields: Fields) -> Iterator[SchemaFault]:
+    for name in _ONLY_HERE:
+        if name in fields and (name, fields[name]) != ("wire", "draft-1"):
+            yield SchemaFault((name,), f"is for `driver: tcp`, and this is `driver: {fields['driver']}`.")
+
+
+def _shape(fields: Fields) -> Iterator[SchemaFault]:
+    if ("address" in fields) == ("command" in fields):
+        yield SchemaFault(
+            (), "`driver: tcp` takes either `command`, to start a relay, or the `address` of one that runs."
+        )
+    elif "address" in fields:
+        for name in _ONLY_STARTED:
+            if name in fields:
+                yield SchemaFault((name,), "is for a relay that the kit starts, and this one runs at its `address`.")
+    elif "relay_key" not in fields:
+        yield SchemaFault(("command",), "`relay_key` is missing: where the relay's public key is found.")
+    for name, each in _mapping(fields.get("settings")).items():
+        yield from _one_of(("settings", name), _mapping(each), ("arguments", "environment"))
+    for name, ways in (("ready", ("http", "line")), ("relay_key", ("hex", "file", "line"))):
+        if name in fields:
+            yield from _one_of((name,), _mapping(fields[name]), ways)
+
+
+def _one_of(place: NodePath, fields: Fields, ways: tuple[str, ...]) -> Iterator[SchemaFault]:
+    if sum(way in fields for way in ways) != 1:
+        yield SchemaFault(place, f"takes one of {', '.join(ways)}.")
+
+
+def _placeholder_faults(fields: Fields) -> Iterator[SchemaFault]:
+    for place, text in _texts(fields):
+        allowed = next((words for start, words in _ALLOWED.items() if place[: len(start)] == start), None)
+        for word in placeholders(text) if allowed is not None else ():
+            if allowed is not None and word not in allowed:
+                known = ", ".join(f"{{{each}}}" for each in allowed)
+                meant = nearest(word, allowed)
+                yield SchemaFault(place, f"{{{word}}} is no placeholder here{meant}; there are {known}.")
+
+
+def _missing(fields: Fields) -> Iterator[SchemaFault]:
+    """What a relay must be told, in its command or its environment."""
+    told = {
+        word for place, text in _texts(fields) if place[0] in ("command", "environment") for word in placeholders(text)
+    }
     for word, what in (("data", "where to keep its data"), *((port, "where to listen") for port in _PORTS)):
-        if "command" in fields and word not in used:
+        if "command" in fields and word not in told:
             yield SchemaFault(
                 ("command",), f"{{{word}}} stands neither here nor in environment; the relay must be told {what}."
             )
-    http = _mapping(fields.get("ready")).get("http")
-    told = [text for place, text in _texts(fields) if place[0] in ("command", "environment")]
-    if "health_port" in placeholders(str(http)) and not any("health_port" in placeholders(text) for text in told):
+    if "health_port" in placeholders(str(_mapping(fields.get("ready")).get("http"))) and "health_port" not in told:
         yield SchemaFault(
-            ("ready", "http"), "{health_port} is never told to the relay; pass it in command or environment."
+            ("ready", "http"), "the relay is never told {health_port}; tell it in command or environment."
         )
 
 
