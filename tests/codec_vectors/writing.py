@@ -66,3 +66,11 @@ def cut(name: str, params: JsonObject, path: str, *reasons: str) -> JsonObject:
 
 def either(name: str, params: JsonObject, *outcomes: JsonObject) -> JsonObject:
     return {"case": name, "params": params, "any_of": list(outcomes)}
+
+
+def read_back(  # noqa: PLR0913 - one row has so many parts
+    name: str, params: JsonObject, method: str, given: JsonObject, result: JsonObject, *, at_most: int = 0
+) -> JsonObject:
+    """The bytes that come are right if a reader gives that for them, however their fields stand."""
+    limit: JsonObject = {"at_most": at_most} if at_most else {}
+    return {"case": name, "params": params, "read_back": {"method": method, "with": given, "result": result, **limit}}
