@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 JOBS ?= auto
 
-.PHONY: conformance test lint types format bench coverage clean
+.PHONY: conformance test lint types format bench coverage protobuf clean
 
 conformance: $(READY)  ## run the main job on the reference
 	$(BIN)/pytest conformance -n $(JOBS)
@@ -28,6 +28,10 @@ format: $(READY)
 
 bench: $(READY)  ## what the kit costs, as ratios
 	$(BIN)/python -m conformance bench
+
+protobuf: $(READY)  ## write the generated protobuf modules anew
+	$(BIN)/python -m grpc_tools.protoc -Ivectors/spec --python_out=reference_impl/wire --pyi_out=reference_impl/wire \
+		envelope.proto manifest.proto
 
 coverage: $(READY)  ## clause → vectors → mutants
 	$(BIN)/python -m conformance coverage

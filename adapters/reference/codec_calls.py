@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 
-from adapters.reference.jsonrpc import InvalidParamsError, Params, fields, integer, text
+from adapters.reference.codec_params import Call, RefusedError, entries, hex_bytes, u64
+from adapters.reference.jsonrpc import Params, fields, integer, text
+from adapters.reference.sealed_calls import SealedCalls
 from reference_impl.wire import frames, relay_address, version_prefix
 from reference_impl.wire.errors import FrameError, NoiseError, PrefixError, RelayAddressError, WireError
 from reference_impl.wire.frames import Ack, Deliver, DeliverAck, Error, Frame, Heartbeat, Push, UnknownFrame
-from reference_impl.wire.json_types import Json, JsonObject
+from reference_impl.wire.json_types import JsonObject
 from reference_impl.wire.message_id import message_id
 from reference_impl.wire.noise import NK, XX, Handshake, KeyPair, Transport
 from reference_impl.wire.profile import load_profile
 
 PROFILE = load_profile("draft-1")
-Call = Callable[[Params], JsonObject]
 
 
-class RefusedError(Exception):
-    """The codec refuses these bytes. `reason` is the word of the driver protocol."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
-
-
-class CodecCalls:
+class CodecCalls(SealedCalls):
     """One method a call, without any state. A deviation overrides what it does otherwise."""
 
     def table(self) -> Mapping[str, Call]:
@@ -51,6 +44,7 @@ class CodecCalls:
             "codec.message_id": self._message_id,
             "codec.parse_relay_address": self._parse_relay_address,
             "codec.format_relay_address": self._format_relay_address,
+            **self.sealed_calls(),
         }
 
     # -- what a deviation may do otherwise: bytes in, bytes out
@@ -210,27 +204,6 @@ def _frame_fields(frame: Frame) -> JsonObject:
             return {"type": "ack" if isinstance(frame, Ack) else "heartbeat"}
         case _:
             raise RefusedError("unknown_type" if isinstance(frame, UnknownFrame) else "malformed")
-
-
-def hex_bytes(params: Params, name: str) -> bytes:
-    try:
-        return bytes.fromhex(text(params, name))
-    except ValueError:
-        raise InvalidParamsError(f"{name} is not hex.") from None
-
-
-def u64(params: Params, name: str) -> int:
-    number = text(params, name)
-    if not (number.isascii() and number.isdigit()):
-        raise InvalidParamsError(f"{name} is not an unsigned number as decimal text.")
-    return int(number)
-
-
-def entries(params: Params, name: str) -> list[Params]:
-    value: Json = params.get(name)
-    if not isinstance(value, list) or not all(isinstance(entry, Mapping) for entry in value):
-        raise InvalidParamsError(f"{name} is not a list of objects.")
-    return [entry for entry in value if isinstance(entry, Mapping)]
 
 
 def _optional(params: Params, name: str) -> bytes | None:

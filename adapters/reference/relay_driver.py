@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from adapters.reference import jsonrpc
-from adapters.reference.codec_calls import Call, CodecCalls
+from adapters.reference.codec_calls import CodecCalls
+from adapters.reference.codec_params import Call
 from adapters.reference.disk import Disk
 from adapters.reference.jsonrpc import InvalidParamsError, Params, base64_bytes, fields, integer, text
 from adapters.reference.relay_messages import effect_message, key, u64

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from adapters.deviation import Variant
-from adapters.reference.codec_calls import Call, CodecCalls
+from adapters.reference.codec_calls import CodecCalls
+from adapters.reference.codec_params import Call
 from adapters.reference.jsonrpc import Params
 from reference_impl.wire import frames
 from reference_impl.wire.frames import Ack, DeliverAck, Frame, Heartbeat, MalformedFrame

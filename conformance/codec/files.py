@@ -19,7 +19,7 @@ from conformance.vector import ANY_ROLE, Case, Fault, Step, VectorsError, locati
 
 CAPABILITY = "codec"
 VERB = "call"
-_EXPECTATIONS = ("result", "refused", "any_of")
+_EXPECTATIONS = ("result", "refused", "any_of", "read_back")
 _NAMED = re.compile(r'"(?:id|case)": "([^"]*)"')
 
 
@@ -109,7 +109,7 @@ def _cases(vector: dict[str, Value], location: str, lines: _Lines) -> Iterator[C
 
 
 def _step(vector: dict[str, Value], row: dict[str, Value], line: int) -> Step:
-    """The one call of a case. `expect` is a list of alternatives, each with a `result` or with `refused`."""
+    """The one call of a case. `expect` is a list of alternatives, each with a `result`, `refused` or `read_back`."""
     expected = {name: row[name] for name in _EXPECTATIONS if name in row}
     argument: dict[str, Value] = {
         "method": vector["method"],

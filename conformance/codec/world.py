@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from conformance.codec.difference import Difference, brief, first_difference
 from conformance.codec.files import VERB
+from conformance.codec.reading import READERS
 from conformance.codec.values import each_prefix, expanded
 from conformance.engine.argument import Argument
 from conformance.engine.record import Promise, Record
@@ -15,9 +16,11 @@ from conformance.outcome import DriverDiedError, NotRunError, SpecBrokenError, U
 from conformance.strict_yaml import Value
 from conformance.system import Call, System
 from conformance.vector import Case
+from reference_impl.wire.content import MalformedError
 from reference_impl.wire.json_types import JsonObject
 
 REFUSED = "refused"
+READ_BACK = "read_back"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +132,8 @@ class CodecWorld:
 def _difference(alternative: dict[str, Value], result: JsonObject) -> Difference | None:
     """How the answer differs from one that is allowed; `None` if it does not."""
     refused = result.get(REFUSED)
+    if READ_BACK in alternative and refused is None:
+        return _read_back(alternative[READ_BACK], result)
     if REFUSED in alternative:
         reasons = alternative[REFUSED]
         words = [str(reason) for reason in reasons] if isinstance(reasons, list) else []
@@ -137,8 +142,25 @@ def _difference(alternative: dict[str, Value], result: JsonObject) -> Difference
         seen = brief(result) if refused is None else f"refused as {refused}"
         return Difference("the answer", "", f"refused as {' or '.join(words)}", seen)
     if refused is not None:
-        return Difference("the answer", "", brief(alternative["result"]), f"refused as {refused}")
+        return Difference("the answer", "", brief(alternative.get("result", "bytes")), f"refused as {refused}")
     return first_difference(expanded(alternative["result"]), result)
+
+
+def _read_back(wanted: Value, result: JsonObject) -> Difference | None:
+    """How the bytes in the answer differ from right ones, which a reader of the kit's own finds out."""
+    if not isinstance(wanted, dict) or not isinstance(given := wanted["with"], dict):
+        raise VectorError("read_back names a method, params and a result")
+    name, read = READERS[str(wanted["method"])]
+    data = bytes.fromhex(str(result[name]))
+    most = wanted.get("at_most", len(data))
+    if isinstance(most, int) and len(data) > most:
+        return Difference(name, "", f"{most} bytes at most", f"{len(data)} bytes")
+    try:
+        found = read(data, given)
+    except MalformedError as error:
+        return Difference(name, "", "bytes that can be read", f"bytes of which this is wrong: {error}")
+    difference = first_difference(expanded(wanted["result"]), found)
+    return difference and replace(difference, where=f"{difference.where} in {name}")
 
 
 def codec_role(role: Role) -> Role:

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from adapters.mutants.codec import MUTANTS
-from adapters.reference.codec_calls import Call, CodecCalls
+from adapters.reference.codec_calls import CodecCalls
+from adapters.reference.codec_params import Call
 from adapters.reference.in_process import Boot, boot_relay
 from conformance.catalogue import catalogue
 from conformance.codec.difference import Difference, first_difference
