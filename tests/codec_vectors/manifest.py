@@ -14,6 +14,7 @@ from tests.codec_vectors.protobuf import field_bytes, field_number
 from tests.codec_vectors.writing import CodecFile, Vector, cut, gives, read_back, refused
 
 EITHER = ("bad_signature", "malformed")
+UNPROVEN = ("malformed", "unauthenticated", "bad_signature")
 ISSUER, STRANGER = private("issuer"), private("another issuer")
 SECRET = private("pairing secret")[:16]
 MAX_ENVELOPE = 65_482
@@ -163,8 +164,8 @@ def spoilt_pairs() -> list[JsonObject]:
         "proof-of-one-key": pairing(pair(proven=proof(SECRET, NOISE_PUB))),
     }
     rows = [refused(name, params, "unauthenticated", "bad_signature") for name, params in wrong.items()]
-    rows.append(refused("a-byte-behind-it", pairing(pair() + b"\0"), "malformed"))
-    rows.append(cut("cut-at-every-byte", pairing(pair()), "data", "malformed"))
+    rows.append(refused("a-byte-behind-it", pairing(pair() + b"\0"), *UNPROVEN))
+    rows.append(cut("cut-at-every-byte", pairing(pair()), "data", *UNPROVEN))
     return rows
 
 
