@@ -17,6 +17,8 @@ from reference_impl.device.pairing import Pairing
 from reference_impl.device.recipient import Recipient
 from reference_impl.device.session_state import SessionState
 from reference_impl.relay.relay import Relay
+from reference_impl.wire.content import Content, MalformedError
+from reference_impl.wire.json_types import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +150,14 @@ def with_notices(notices: type[Notices]) -> type[Device]:
         notices_class = notices
 
     return Deviating
+
+
+def peek(recipient: Recipient, envelope: Json) -> Content | None:
+    """What an Envelope holds, for a deviation that looks into it too early; None if it does not open."""
+    try:
+        return recipient._context.codec.decrypt(envelope, recipient._checks._state.me.noise_pub).content
+    except MalformedError:
+        return None
 
 
 def role_of(deviation: Deviation) -> str:

@@ -54,6 +54,8 @@ class Adapter:
     factory: str = ""
     member: str = ""
     timeouts: Timeouts = field(default_factory=Timeouts)
+    envelopes: str = "sealed"
+    """`plain` for a state machine without cryptography."""
     waivers: Path | None = None
     wire: str = "draft-1"
     relay: RelayManifest | None = None
@@ -173,6 +175,7 @@ def _read(path: Path) -> Adapter:
         command=tuple(str(part) for part in _list(fields.get("command", []))),
         factory=str(fields.get("factory", "")),
         timeouts=_timeouts(_mapping(fields.get("timeouts", {}))),
+        envelopes=str(fields.get("envelopes", "sealed")),
         waivers=_inside(path, folder, fields.get("waivers"), document.line_of(("waivers",))),
         wire=str(fields.get("wire", "draft-1")),
         relay=relay_adapter.manifest(fields) if fields["driver"] == "tcp" else None,
@@ -233,6 +236,7 @@ def _family_member(word: str, folder: Path) -> Adapter | None:
                 factory=adapter.factory,
                 member=member,
                 timeouts=adapter.timeouts,
+                envelopes=adapter.envelopes,
             )
     return None
 

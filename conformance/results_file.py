@@ -52,7 +52,7 @@ def build(plan: Plan, systems: Mapping[str, Greeting], results: Iterable[JsonObj
             "name": printable(plan.adapter.name),
             "roles": list(plan.adapter.roles),
             "driver": plan.adapter.driver,
-            "envelopes": "plain",
+            "envelopes": plan.adapter.envelopes,
             "wire": "draft-1",
         },
         "systems": {

@@ -225,7 +225,8 @@ def _ask_role(adapter: Adapter) -> str:
 
 
 def _system(adapter: Adapter, role: Role) -> System:
-    return System(adapter.link(role.name), role.name, definitions(role.schemas), adapter.timeouts, adapter.wire)
+    link, schemas = adapter.link(role.name), definitions(role.schemas)
+    return System(link, role.name, schemas, adapter.timeouts, envelopes=adapter.envelopes, wire=adapter.wire)
 
 
 def _chosen(every: Sequence[Case], selection: Selection, catalogues: Mapping[str, Catalogue]) -> list[Case]:

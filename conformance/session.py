@@ -186,9 +186,15 @@ def summarise(reporter: pytest.TerminalReporter) -> None:
         reporter.line(f"{missing} of the cases have no result: {why}.", yellow=True)
     for fault in session.faults:
         reporter.line(printable(fault), red=True)
-    reporter.line("Envelopes were plain: this judges the state machines, and cannot be certified.")
+    for line in _closing_words(session):
+        reporter.line(line)
+
+
+def _closing_words(session: Session) -> Iterator[str]:
+    if session.plan.adapter.envelopes == "plain":
+        yield "Envelopes were plain: this judges the state machines, and cannot be certified."
     if session.written:
-        reporter.line(f"Every result is in {session.written}.")
+        yield f"Every result is in {session.written}."
 
 
 def end(config: pytest.Config) -> None:

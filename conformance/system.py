@@ -95,9 +95,17 @@ class _Leaving:
 class System:
     """One driver, started when first needed and kept while it behaves."""
 
-    def __init__(
-        self, link: Link, role: str, schemas: Mapping[str, Schema], timeouts: Timeouts, wire: str = "draft-1"
+    def __init__(  # noqa: PLR0913 - how a system is reached, and what it speaks
+        self,
+        link: Link,
+        role: str,
+        schemas: Mapping[str, Schema],
+        timeouts: Timeouts,
+        *,
+        envelopes: str = "sealed",
+        wire: str = "draft-1",
     ) -> None:
+        self.envelopes = envelopes
         self.role = role
         self._link = link
         self._schemas = schemas
@@ -300,7 +308,7 @@ class System:
         hello: JsonObject = {
             "protocol_version": PROTOCOL_VERSION,
             "role": self.role,
-            "envelopes": "plain",
+            "envelopes": self.envelopes,
             "wire": self._wire,
         }
         answer = self._collect(self.post("initialize", hello), self._timeouts.start)

@@ -20,6 +20,7 @@ from reference_impl.device.checks import Checks
 from reference_impl.device.context import Context
 from reference_impl.device.dedup import DedupTable
 from reference_impl.device.effects import SendFailed
+from reference_impl.device.identity import new_identity
 from reference_impl.device.membership import IGNORED, REFUSED, Departing, Membership
 from reference_impl.device.outbox import Lane, Outbox
 from reference_impl.device.recipient import Recipient
@@ -54,16 +55,18 @@ class RemovedUntold(Membership):
 
 class SameIdentity(Membership):
     def wipe_state(self) -> None:
-        me = self._state.me
+        identity = self._state.identity
         self._context.store.wipe()
-        self._state.begin(me)
+        self._state.begin(identity)
 
 
 class SameNoiseKey(Membership):
     def wipe_state(self) -> None:
-        noise_pub = self._state.me.noise_pub
+        old = self._state.identity
         super().wipe_state()
-        self._state.begin(replace(self._state.me, noise_pub=noise_pub))
+        fresh = self._state.identity
+        member = replace(fresh.member, noise_pub=old.member.noise_pub)
+        self._state.begin(replace(fresh, member=member, noise_private=old.noise_private))
 
 
 class IdentityPerStart(SessionState):
@@ -72,9 +75,9 @@ class IdentityPerStart(SessionState):
     def load(self) -> bool:
         known = super().load()
         if known and self.status == "notJoined":
-            fresh = self._context.random_bytes(32).hex()
+            fresh = new_identity(self._context.random_bytes)
             with self._context.store.transaction():
-                self.write(replace(self.session, identity=replace(self.me, signing_pub=fresh)))
+                self.write(replace(self.session, identity=fresh))
         return known
 
 
@@ -111,7 +114,7 @@ class WipeInTwoSteps(Membership):
         held = self._state.session
         with self._context.store.transaction():
             super().wipe_state()
-            self._state.write(replace(held, identity=self._state.me))
+            self._state.write(replace(held, identity=self._state.identity))
         super().be_removed()
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from adapters.deviation import Mutant, with_checks, with_recipient
+from adapters.deviation import Mutant, peek, with_checks, with_recipient
 from reference_impl.device.checks import Blob, Checks
 from reference_impl.device.context import Context
 from reference_impl.device.dedup import DedupTable
@@ -213,15 +213,13 @@ class NewestFirst(Recipient):
 
 class BySenderTimestamp(Recipient):
     def take_next(self) -> Blob:
-        first = min(self._waiting, key=_stamp)
+        first = min(self._waiting, key=self._stamp)
         self._waiting.remove(first)
         return first
 
-
-def _stamp(blob: Blob) -> int:
-    sealed = blob.envelope.get("sealed") if isinstance(blob.envelope, Mapping) else None
-    stamp = sealed.get("sender_timestamp") if isinstance(sealed, Mapping) else None
-    return stamp if isinstance(stamp, int) else 0
+    def _stamp(self, blob: Blob) -> int:
+        content = peek(self, blob.envelope)
+        return content.sender_timestamp if content is not None else 0
 
 
 # -- what the handler gets
@@ -480,15 +478,17 @@ class SignatureUnchecked(Checks):
         return None
 
 
-class SignatureOfAnyEnvelope(Checks):
-    """Looks at who signed, not at what the signature binds."""
+class SignatureCheckedOnce(Checks):
+    """Trusts whoever has signed a message before."""
+
+    trusted: frozenset[str] = frozenset()
 
     def check_signature(self, blob: Blob) -> Verdict | None:
-        sealed = blob.envelope.get("sealed") if isinstance(blob.envelope, Mapping) else None
-        signature = sealed.get("signature") if isinstance(sealed, Mapping) else None
-        if isinstance(signature, str) and signature.startswith(f"plain:{blob.content.author_pub}:"):
-            return None
-        return super().check_signature(blob)
+        author = blob.content.author_pub
+        verdict = None if author in self.trusted else super().check_signature(blob)
+        if verdict is None:
+            self.trusted |= {author}
+        return verdict
 
 
 class UnknownTagIsSync(Checks):
@@ -816,7 +816,7 @@ _CHECKS: tuple[tuple[str, str, str, type[Checks]], ...] = (
     ("id-is-the-sequence", "RCV-006", "takes the Sequence alone for the Message ID", IdIsTheSequence),
     ("sequence-as-float", "RCV-006", "reads a Sequence as a floating-point number", SequenceAsFloat),
     ("signature-unchecked", "RCV-010", "verifies no signature", SignatureUnchecked),
-    ("signature-of-any-envelope", "RCV-010", "takes a signature from another Envelope", SignatureOfAnyEnvelope),
+    ("signature-checked-once", "RCV-010", "verifies the first signature of each sender only", SignatureCheckedOnce),
     ("unknown-tag-is-sync", "RCV-010", "hands unknown tags to the handler", UnknownTagIsSync),
     ("unknown-tag-is-silent", "RCV-010", "drops unknown tags without an issue", UnknownTagIsSilent),
     ("strangers-welcome", "RCV-011", "handles what a stranger sent", StrangersWelcome),

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from adapters.deviation import Mutant, with_checks, with_recipient
+from adapters.deviation import Mutant, peek, with_checks, with_recipient
 from reference_impl.device.checks import MALFORMED, Blob, Checks
 from reference_impl.device.device import Device
 from reference_impl.device.effects import HeldForUpgrade, Unreadable
 from reference_impl.device.limits import Limits
 from reference_impl.device.recipient import Recipient
 from reference_impl.device.verdicts import Drop, Hold, Verdict
-from reference_impl.wire.content import Content
+from reference_impl.wire import envelope as wire
+from reference_impl.wire.content import MalformedError
 from reference_impl.wire.json_types import Json
+from reference_impl.wire.sealed import to_bytes, to_text
 
 Check = Callable[[Blob], Verdict | None]
 OUTDATED = Drop(Unreadable("senderOutdated"))
@@ -209,17 +211,16 @@ class CapForEachSender(Recipient):
     senders: Mapping[str, str] = {}
 
     def hold(self, blob: Blob, version: int) -> None:
-        self.senders = {**self.senders, blob.blob_id: _author(blob.envelope)}
+        self.senders = {**self.senders, blob.blob_id: self._author(blob.envelope)}
         sender = self.senders[blob.blob_id]
         others = {each: None for each in self._held if self.senders[each] != sender}
         self._held = {each: None for each in self._held if each not in others}
         super().hold(blob, version)
         self._held = {**others, **self._held}
 
-
-def _author(envelope: Json) -> str:
-    sealed = envelope.get("sealed") if isinstance(envelope, Mapping) else None
-    return str(sealed.get("author_pub")) if isinstance(sealed, Mapping) else ""
+    def _author(self, envelope: Json) -> str:
+        content = peek(self, envelope)
+        return content.author_pub if content is not None else ""
 
 
 class HandledTakeAPlace(Recipient):
@@ -340,16 +341,9 @@ class OlderStaysUnacked(Recipient):
 class OlderLeavesARecord(Recipient):
     def process(self, blob: Blob) -> None:
         super().process(blob)
-        content = _content(blob.envelope) if blob.version < self._context.end_to_end_version else None
+        content = peek(self, blob.envelope) if blob.version < self._context.end_to_end_version else None
         if content is not None:
             self.record(content)
-
-
-def _content(envelope: Json) -> Content | None:
-    sealed = envelope.get("sealed") if isinstance(envelope, Mapping) else None
-    if not isinstance(sealed, Mapping):
-        return None
-    return Content(str(sealed["author_pub"]), int(str(sealed["sequence"])), 0, 0, b"")
 
 
 class ReservedVersionIsFine(Checks):
@@ -364,22 +358,26 @@ class ReservedVersionIsFine(Checks):
 
 
 class VersionIsNotBound(Checks):
-    """Opens a Blob under the version that its sealed part names, whatever stands outside."""
+    """Opens a Blob under whichever version fits it, whatever stands outside."""
 
     def check_decrypts(self, blob: Blob) -> Verdict | None:
         outside = blob.envelope
-        blob.envelope = _with_inner_version(outside)
         verdict = super().check_decrypts(blob)
+        for version in range(1, blob.version + 2):
+            if verdict is None:
+                break
+            blob.envelope = _relabelled(outside, version)
+            verdict = super().check_decrypts(blob)
         blob.envelope = outside
         return verdict
 
 
-def _with_inner_version(envelope: Json) -> Json:
-    sealed = envelope.get("sealed") if isinstance(envelope, Mapping) else None
-    bound = sealed.get("bound") if isinstance(sealed, Mapping) else None
-    if not isinstance(bound, Mapping) or not isinstance(envelope, Mapping):
+def _relabelled(envelope: Json, version: int) -> Json:
+    try:
+        outside = wire.decode(to_bytes(envelope))
+    except MalformedError:
         return envelope
-    return {**envelope, "end_to_end_version": bound.get("end_to_end_version")}
+    return to_text(wire.encode(replace(outside, end_to_end_version=version)))
 
 
 _RECIPIENTS: tuple[tuple[str, str, str, type[Recipient]], ...] = (

@@ -19,7 +19,9 @@ from reference_impl.device.options import Options, Provision
 from reference_impl.device.store import Store
 from reference_impl.durability import Crash, When
 from reference_impl.wire.json_types import Json, JsonObject
+from reference_impl.wire.key_ring import KeyRing
 from reference_impl.wire.plain import PlainCodec
+from reference_impl.wire.sealed import SealedCodec
 
 VERSION = "0.1.0"
 CAPABILITIES = ("clock", "settle", "restart", "crash_at_write", "provision", "upgrade", "pairing", "codec")
@@ -59,6 +61,7 @@ class DeviceDriver:
         self._disk = disk
         self._device_class = device_class
         self._instance: Instance | None = None
+        self._plain = False
         self._requests = 0
         self._asked: dict[int, Asked] = {}
         self._calls: dict[str, Callable[[Params], JsonObject]] = {
@@ -168,7 +171,8 @@ class DeviceDriver:
 
     # The life of the driver
 
-    def _initialize(self, _params: Params) -> JsonObject:
+    def _initialize(self, params: Params) -> JsonObject:
+        self._plain = jsonrpc.text(params, "envelopes") == "plain"
         return {
             "name": self._device_class.__name__,
             "version": VERSION,
@@ -183,7 +187,8 @@ class DeviceDriver:
         store = self._disk.open(folder)
         store.counter.disarm()
         random_bytes = SeededBytes(self._disk.seed(folder))
-        device = self._device_class(store, PlainCodec(), random_bytes, now, options)
+        codec = PlainCodec() if self._plain else SealedCodec(KeyRing())
+        device = self._device_class(store, codec, random_bytes, now, options)
         self._instance = Instance(device, store)
         return {}
 

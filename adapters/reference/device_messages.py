@@ -10,6 +10,7 @@ from typing import Final
 from adapters.reference.jsonrpc import InvalidParamsError, Params, fields, integer, notification, text
 from reference_impl.device import effects as fx
 from reference_impl.device.device import DeviceStatus
+from reference_impl.device.identity import Identity
 from reference_impl.wire.content import Member
 from reference_impl.wire.json_types import Json, JsonObject
 
@@ -136,6 +137,7 @@ def handler_error(answer: Params) -> str | None:
             raise InvalidParamsError(f"{other!r} is not an outcome of the handler.")
 
 
-def identity(params: Params) -> Member:
+def identity(params: Params) -> Identity:
     given = fields(params, "identity")
-    return Member(text(given, "noise_pub"), text(given, "signing_pub"), text(given, "name"))
+    member = Member(text(given, "noise_pub"), text(given, "signing_pub"), text(given, "name"))
+    return Identity(member, text(given, "noise_private"), text(given, "signing_private"))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar
 
-from adapters.deviation import Variant, with_notices, with_outbox
+from adapters.deviation import Variant, peek, with_notices, with_outbox
 from adapters.variants.control import Journals, JournalsJoin, LastStatusOnly, MembersSorted, OthersInReverse
 from adapters.variants.dedup import DeletesLater, JournalledDedup, SequenceFirst
 from adapters.variants.receiving import (
@@ -165,16 +164,15 @@ class TakesControl(Recipient):
     def proceed(self) -> None:
         super().proceed()
         while not self.has_handler and self._handling is None:
-            blob = next((each for each in self._waiting if _is_control(each)), None)
+            blob = next((each for each in self._waiting if self._is_control(each)), None)
             if blob is None:
                 return
             self._waiting.remove(blob)
             self.process(blob)
 
-
-def _is_control(blob: Blob) -> bool:
-    sealed = blob.envelope.get("sealed") if isinstance(blob.envelope, Mapping) else None
-    return isinstance(sealed, Mapping) and sealed.get("tag") in (Tag.PAIR, Tag.GROUP_MANIFEST)
+    def _is_control(self, blob: Blob) -> bool:
+        content = peek(self, blob.envelope)
+        return content is not None and content.tag in (Tag.PAIR, Tag.GROUP_MANIFEST)
 
 
 class PairsWithoutHandler(Device):

@@ -8,12 +8,13 @@ from adapters.deviation import Variant
 from reference_impl.device.context import Context
 from reference_impl.device.dedup import DedupTable
 from reference_impl.device.device import Device
+from reference_impl.device.identity import Identity
 from reference_impl.device.limits import DAY, Limits
 from reference_impl.device.outbox import Outbox
 from reference_impl.device.recipient import Recipient
 from reference_impl.device.session_state import SEQUENCE, SessionState
 from reference_impl.device.store import OutboxEntry
-from reference_impl.wire.content import Content, Member
+from reference_impl.wire.content import Content
 
 BLOCK = 16
 """So many Sequences are reserved at once."""
@@ -127,7 +128,7 @@ class ReservesSequences(SessionState):
             self._context.store.write(SEQUENCE, str(self._reserved))
         return self._sequence
 
-    def begin(self, identity: Member) -> None:
+    def begin(self, identity: Identity) -> None:
         super().begin(identity)
         self._reserved = 0
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 
-from adapters.deviation import Variant, with_checks, with_recipient
+from adapters.deviation import Variant, peek, with_checks, with_recipient
 from reference_impl.device.checks import MALFORMED, Blob, Checks
 from reference_impl.device.context import Context
 from reference_impl.device.dedup import DedupTable
@@ -212,7 +212,7 @@ class SendersTakeTurns(Recipient):
     last = ""
 
     def take_next(self) -> Blob:
-        senders = [_author(blob) for blob in self._waiting]
+        senders = [self._author(blob) for blob in self._waiting]
         other = next((place for place, sender in enumerate(senders) if sender != self.last), 0)
         place = 0 if "" in senders else other
         chosen = self._waiting[place]
@@ -220,12 +220,9 @@ class SendersTakeTurns(Recipient):
         self.last = senders[place]
         return chosen
 
-
-def _author(blob: Blob) -> str:
-    sealed = blob.envelope.get("sealed") if isinstance(blob.envelope, Mapping) else None
-    if not isinstance(sealed, Mapping) or sealed.get("tag") != Tag.SYNC:
-        return ""
-    return str(sealed.get("author_pub"))
+    def _author(self, blob: Blob) -> str:
+        content = peek(self, blob.envelope)
+        return content.author_pub if content is not None and content.tag == Tag.SYNC else ""
 
 
 class TagBeforeWindow(Checks):

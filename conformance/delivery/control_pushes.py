@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from conformance.delivery.device_records import Pushed, tag_name
 from conformance.delivery.group import Group
-from conformance.delivery.peers import CODEC
 from reference_impl.wire.content import Content, MalformedError, Manifest, Tag
 
 SHOWN_MEMBERS = 8
@@ -20,12 +19,12 @@ def in_words(content: Content, version: int, group: Group) -> str:
     if content.tag != Tag.GROUP_MANIFEST:
         return tag_name(content.tag)
     try:
-        manifest = CODEC.decode_manifest(content.body, version)
+        manifest = group.codec.decode_manifest(content.body, version)
     except MalformedError as error:
         return f"Group Manifest that cannot be read: {error}"
     kind = "Leave, which is Group Manifest" if is_leave(manifest) else "Group Manifest"
     issuer = group.name_of_signer(manifest.issued_by) or "a stranger"
-    signed = signed_under(content.body, version)
+    signed = signed_under(content.body, version, group)
     signature = f"signed under {signed}" if signed else "signature does not verify"
     return f"{kind} v{manifest.version} of {issuer}: members [{_members(manifest, group)}], {signature}"
 
@@ -36,11 +35,11 @@ def manifest_fault(pushed: Pushed, *, leave: bool, members: Sequence[str] | None
     `leave`: its issuer must not be among the members. `members`: their names, None if any are right.
     """
     try:
-        manifest = CODEC.decode_manifest(pushed.body, pushed.version)
+        manifest = group.codec.decode_manifest(pushed.body, pushed.version)
     except MalformedError as error:
         return f"cannot be read: {error}"
     if not manifest.signature_valid:
-        signed = signed_under(pushed.body, pushed.version)
+        signed = signed_under(pushed.body, pushed.version, group)
         return (
             f"is signed under End-to-End Version {signed} and sealed under {pushed.version}"
             if signed
@@ -61,10 +60,10 @@ def is_leave(manifest: Manifest) -> bool:
     return all(each.signing_pub != manifest.issued_by for each in manifest.members)
 
 
-def signed_under(body: bytes, sealed_under: int) -> int:
+def signed_under(body: bytes, sealed_under: int, group: Group) -> int:
     """The End-to-End Version under which a manifest's signature verifies, up to the next one; 0 if under none."""
     versions = range(1, sealed_under + 2)
-    return next((each for each in versions if CODEC.decode_manifest(body, each).signature_valid), 0)
+    return next((each for each in versions if group.codec.decode_manifest(body, each).signature_valid), 0)
 
 
 def _members(manifest: Manifest, group: Group) -> str:

@@ -11,9 +11,7 @@ from conformance.delivery.device_records import (
 )
 from conformance.delivery.group import PROVISIONED_GROUP
 from conformance.delivery.life import Killed
-from conformance.delivery.peers import CODEC
 from conformance.engine.record import Breach, History
-from reference_impl.wire.content import MalformedError, Tag
 
 
 def founding_is_told(history: History) -> Iterator[Breach]:
@@ -23,20 +21,9 @@ def founding_is_told(history: History) -> Iterator[Breach]:
     """
     if any(isinstance(record, Killed) for record in history):
         return
-    known = {_group_id(each.body, 1) for each in history if isinstance(each, Delivered)} | {PROVISIONED_GROUP}
-    founded = {
-        _group_id(record.body, record.version): record
-        for record in history
-        if isinstance(record, Pushed) and record.tag == Tag.GROUP_MANIFEST
-    }
+    known = {each.group_id for each in history if isinstance(each, Delivered)} | {PROVISIONED_GROUP}
+    founded = {record.group_id: record for record in history if isinstance(record, Pushed)}
     groups = [record for group_id, record in founded.items() if group_id and group_id not in known]
     told = sum(isinstance(record, EventRaised) and record.details.get("reason") == "created" for record in history)
     if told < len(groups):
         yield Breach("CTL-006", "the device founded a group, and no event says that it is a member now", groups[-1])
-
-
-def _group_id(body: bytes, version: int) -> str:
-    try:
-        return CODEC.decode_manifest(body, version).group_id
-    except MalformedError:
-        return ""

@@ -117,7 +117,8 @@ class SessionOpened(Record):
 class Pushed(Record):
     """The device pushed an Envelope. Times in it are Unix ms; `body` is what the recipient reads.
 
-    `control` says in words what a control message is, `departing` is the status of a device on its way out.
+    `control` says in words what a control message is, `departing` is the status of a device on its way out, `group_id`
+    the group that a Group Manifest is of. `extra` is what else the relay could read, by name.
     """
 
     SOURCE: ClassVar[str] = ALICE
@@ -137,6 +138,7 @@ class Pushed(Record):
     problem: str = ""
     control: str = ""
     departing: str = ""
+    group_id: str = ""
 
     def describe(self) -> str:
         if self.problem:
@@ -190,6 +192,7 @@ class Delivered(Record):
     body: bytes
     usable: bool
     newer: bool
+    group_id: str = ""
 
     def describe(self) -> str:
         return f"Deliver {self.label} (blob {self.blob_id}, from {self.sender}) on {self.session}"

@@ -10,7 +10,8 @@ from fnmatch import fnmatchcase
 from conformance.delivery.device_records import Called, CallFailed, SendReturned
 from conformance.delivery.device_world import DeviceWorld, RunningHandler, Sent
 from conformance.delivery.kit_relay import Blob, PushAnswer, WaitingPush
-from conformance.delivery.peers import Peer, Sealing, key, peer, seal
+from conformance.delivery.peers import Peer, key, peer
+from conformance.delivery.sealing import Sealing, seal
 from conformance.engine.argument import Argument
 from conformance.engine.world import Stimulus
 from conformance.outcome import ApiError, DriverDiedError, SpecBrokenError, VectorError
@@ -295,7 +296,7 @@ class DeviceStimuli:
         sender: Peer,
         content: Content,
         argument: Argument,
-        envelope: JsonObject | None = None,
+        envelope: Json = None,
     ) -> None:
         world = self.world
         world.refresh_identity()
@@ -309,7 +310,7 @@ class DeviceStimuli:
             blob_id=world.relay.next_blob_id(),
             recipient_pub=recipient,
             sender=sender.name,
-            envelope=envelope or seal(sealing, fault),
+            envelope=envelope or seal(world.group.envelopes, sealing, fault),
             content=content,
             version=version,
             usable=not fault and content.tag in tuple(Tag) and world.member and world.group.is_member(sender.name),

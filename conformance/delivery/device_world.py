@@ -25,7 +25,7 @@ from conformance.delivery.device_records import (
 from conformance.delivery.group import Group
 from conformance.delivery.kit_relay import Blob, KitRelay, WaitingPush
 from conformance.delivery.life import EPOCH, ClockMoved, Killed
-from conformance.delivery.peers import CODEC, Peer
+from conformance.delivery.peers import Peer
 from conformance.engine.argument import Argument
 from conformance.engine.record import Record
 from conformance.engine.world import NOWHERE, KilledHereError, KillPoint
@@ -99,7 +99,7 @@ class DeviceWorld:
         self.member = self.setup.text("status", "member") == "member"
         members = self.setup.texts("members") if "members" in self.setup else ["bob", "carol"]
         self.departing = ""
-        self.group = Group(members, self.options.end_to_end_version)
+        self.group = Group(members, self.options.end_to_end_version, plain=system.envelopes == "plain")
         self.relay = KitRelay()
         self.sent: dict[str, Sent] = {}
         self.named_pushes: dict[str, Pushed] = {}
@@ -438,7 +438,7 @@ class DeviceWorld:
         name = self.group.name_of(recipient)
         self._pushes += 1
         content, version, problem = self._open(envelope, recipient, name)
-        ephemeral = envelope.get("ephemeral_pub", "") if isinstance(envelope, Mapping) else ""
+        shown = dict(self.group.envelopes.shown(envelope))
         if content.tag == 4:
             self.group.learn(content.body)
         return Pushed(
@@ -453,8 +453,9 @@ class DeviceWorld:
             tag=content.tag,
             body=content.body,
             version=version,
-            ephemeral_pub=str(ephemeral),
-            extra=_extra("relay.push", params),
+            ephemeral_pub=str(shown.pop("ephemeral_pub", "")),
+            extra={**_extra("relay.push", params), **shown},
+            group_id=self.group.group_id_of(content, version),
             problem=problem,
             control="" if problem else in_words(content, version, self.group),
             departing=self.departing,
@@ -465,8 +466,8 @@ class DeviceWorld:
         if not name:
             return nothing, 0, "its recipient is no device that the kit knows"
         try:
-            version = CODEC.version_of(envelope)
-            sealed = CODEC.decrypt(envelope, recipient)
+            version = self.group.codec.version_of(envelope)
+            sealed = self.group.codec.decrypt(envelope, recipient)
         except MalformedError as error:
             return nothing, 0, str(error)
         problem = "" if sealed.signature_valid else "its signature does not verify"
@@ -567,6 +568,7 @@ class DeviceWorld:
                 sender=blob.sender,
                 message_id=blob.content.message_id,
                 tag=blob.content.tag,
+                group_id=self.group.group_id_of(blob.content, blob.version),
                 sequence=blob.content.sequence,
                 body=blob.content.body,
                 usable=blob.usable
@@ -585,6 +587,8 @@ class DeviceWorld:
             "name": ALICE,
             "noise_pub": alice.noise_pub,
             "signing_pub": alice.signing_pub,
+            "noise_private": alice.noise_private,
+            "signing_private": alice.signing_private,
         }
         manifest = base64.b64encode(self.group.body).decode("ascii") if self.member else None
         return {"identity": identity, "manifest": manifest}

@@ -5,11 +5,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import count
 
-from conformance.delivery.peers import CODEC, Peer, key, peer
+from conformance.delivery.peers import Peer, key, peer
+from conformance.delivery.plain_envelopes import PlainEnvelopes
+from conformance.delivery.sealed_envelopes import SealedEnvelopes
+from conformance.delivery.sealing import Envelopes
 from conformance.engine.argument import Argument
 from conformance.outcome import VectorError
-from reference_impl.wire.content import MalformedError, Manifest, Member, PairingToken
+from reference_impl.wire.content import Content, MalformedError, Manifest, Member, PairingToken, Tag
 
 ALICE = "alice"
 LEAP = 2**32
@@ -22,15 +26,17 @@ NAMES = (ALICE, "bob", "carol", "dave", "erin", "mallory")
 class Group:
     """The kit's view of membership. `version` is the End-to-End Version that manifests are signed under."""
 
-    def __init__(self, members: Sequence[str], version: int = 1) -> None:
+    def __init__(self, members: Sequence[str], version: int = 1, *, plain: bool = False) -> None:
         self.peers: dict[str, Peer] = {name: peer(name) for name in NAMES}
+        self.envelopes: Envelopes = PlainEnvelopes() if plain else SealedEnvelopes(self.peers.values())
+        self.codec = self.envelopes.codec
         self.version = version
         self.tokens: dict[str, str] = {}
         self.requests: dict[str, str] = {}
         self.founding = members
         first = self._manifest([ALICE, *members], 1, "", "bob" if "bob" in members else ALICE)
-        self.body = CODEC.encode_manifest(first, version)
-        self.current = CODEC.decode_manifest(self.body, version)
+        self.body = self.codec.encode_manifest(first, version)
+        self.current = self.codec.decode_manifest(self.body, version)
 
     @property
     def alice(self) -> Peer:
@@ -58,7 +64,7 @@ class Group:
     def token_of(self, name: str) -> str:
         """A Pairing Token of that peer, as the joining device is shown it."""
         owner = self.peers[name]
-        return CODEC.encode_token(PairingToken(owner.noise_pub, owner.signing_pub, f"secret of {name}"))
+        return self.codec.encode_token(PairingToken(owner.noise_pub, owner.signing_pub, f"secret of {name}"))
 
     def pair_body(self, joiner: Peer, which: str) -> bytes:
         """A Pair of `joiner`, under the secret of one of the windows that alice opened, or of none."""
@@ -67,10 +73,10 @@ class Group:
             if which not in self.tokens:
                 raise VectorError(f"no Pairing Token is {which} yet: call start_pairing first")
             try:
-                secret = CODEC.decode_token(self.tokens[which]).secret
+                secret = self.codec.decode_token(self.tokens[which]).secret
             except MalformedError as error:
                 raise VectorError(f"the Pairing Token of the device cannot be read: {error}") from None
-        return CODEC.encode_pair(joiner.noise_pub, joiner.signing_pub, secret)
+        return self.codec.encode_pair(joiner.noise_pub, joiner.signing_pub, secret)
 
     def leave_body(self, leaver: str) -> bytes:
         rest = [each for each in self.current.members if each.signing_pub != self.peers[leaver].signing_pub]
@@ -90,7 +96,7 @@ class Group:
             group_id=self.current.group_id if wanted.text("group", "same") == "same" else key("other group"),
         )
         if wanted.text("signature", "good") == "bad":
-            return CODEC.encode_manifest(manifest, self.version + 7)
+            return self.codec.encode_manifest(manifest, self.version + 7)
         if "tie" in wanted:
             return self._tied(manifest, wanted.text("tie"))
         return self._published(manifest)
@@ -98,12 +104,21 @@ class Group:
     def learn(self, body: bytes) -> Manifest | None:
         """Take over a manifest that the device under test issued, if it is newer than what is known."""
         try:
-            manifest = CODEC.decode_manifest(body, self.version)
+            manifest = self.codec.decode_manifest(body, self.version)
         except MalformedError:
             return None
         if manifest.version > self.current.version or self.current.group_id != manifest.group_id:
             self.current, self.body = manifest, body
         return manifest
+
+    def group_id_of(self, content: Content, version: int) -> str:
+        """Of which group a Group Manifest is; empty for what is none, or cannot be read."""
+        if content.tag != Tag.GROUP_MANIFEST:
+            return ""
+        try:
+            return self.codec.decode_manifest(content.body, version).group_id
+        except MalformedError:
+            return ""
 
     def _next(self, issuer: str) -> Manifest:
         current = self.current
@@ -126,8 +141,8 @@ class Group:
         }[which]
 
     def _published(self, manifest: Manifest) -> bytes:
-        body = CODEC.encode_manifest(manifest, self.version)
-        read = CODEC.decode_manifest(body, self.version)
+        body = self.codec.encode_manifest(manifest, self.version)
+        read = self.codec.decode_manifest(body, self.version)
         issuers = {each.signing_pub for each in self.current.members}
         same_group = read.group_id == self.current.group_id
         sane = 0 < read.version - self.current.version <= LEAP
@@ -136,12 +151,15 @@ class Group:
         return body
 
     def _tied(self, manifest: Manifest, side: str) -> bytes:
-        """Write it so that its hash is on that side of the current one: white space at the end is free."""
-        body = CODEC.encode_manifest(manifest, self.version)
-        while (hashlib.sha256(body).hexdigest() < self.current.hash) != (side == "lower"):
-            body += b" "
+        """Write it so that its hash is on that side of the current one: what its last member is called is free."""
+        *others, last = manifest.members
+        for number in count(1):
+            body = self.codec.encode_manifest(manifest, self.version)
+            if (hashlib.sha256(body).hexdigest() < self.current.hash) == (side == "lower"):
+                break
+            manifest = replace(manifest, members=(*others, replace(last, name=f"{last.name} {number}")))
         if side == "lower":
-            self.current, self.body = CODEC.decode_manifest(body, self.version), body
+            self.current, self.body = self.codec.decode_manifest(body, self.version), body
         return body
 
     def _members(self, names: Sequence[str]) -> tuple[Member, ...]:
@@ -149,7 +167,11 @@ class Group:
 
     def _peer(self, name: str) -> Peer:
         """Members beyond the named ones exist by their name only, to fill a group."""
-        return self.peers.get(name) or self.peers.setdefault(name, peer(name))
+        found = self.peers.get(name)
+        if found is None:
+            found = self.peers[name] = peer(name)
+            self.codec.hold(found.noise_private, found.signing_private)
+        return found
 
     def _manifest(self, names: Sequence[str], version: int, parent: str, issuer: str) -> Manifest:
         return Manifest(

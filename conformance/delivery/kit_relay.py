@@ -26,7 +26,7 @@ class Blob:
     blob_id: str
     recipient_pub: str
     sender: str
-    envelope: JsonObject
+    envelope: Json
     content: Content
     version: int
     usable: bool

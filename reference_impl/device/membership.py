@@ -10,7 +10,7 @@ from typing import Final, Literal
 from reference_impl.device.context import Context
 from reference_impl.device.effects import MembersChanged, Reason, StatusChanged, Unauthorized, Unreadable
 from reference_impl.device.errors import ApiError, not_member
-from reference_impl.device.identity import new_identity
+from reference_impl.device.identity import Identity, new_identity
 from reference_impl.device.notices import Notices
 from reference_impl.device.outbox import Outbox
 from reference_impl.device.session_state import SessionState
@@ -285,7 +285,7 @@ class Membership:
 
     # Start
 
-    def provision(self, identity: Member, manifest_body: bytes | None) -> None:
+    def provision(self, identity: Identity, manifest_body: bytes | None) -> None:
         """First start: who this device is and which manifest is current. In one commit."""
         with self._context.store.transaction():
             self._state.begin(identity)

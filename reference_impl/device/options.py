@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from reference_impl.device.identity import Identity
 from reference_impl.device.limits import Limits
-from reference_impl.wire.content import Member
 
 
 @dataclass(frozen=True, slots=True)
 class Provision:
     """Who a device is from its first start on. Without a manifest it is in no group."""
 
-    identity: Member
+    identity: Identity
     manifest: bytes | None
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from reference_impl.device.context import Context
 from reference_impl.device.effects import Status
+from reference_impl.device.identity import Identity
 from reference_impl.wire.content import Content, Manifest, Member, PairingToken
 from reference_impl.wire.json_types import JsonObject
 from reference_impl.wire.message_id import message_id
@@ -29,7 +30,7 @@ class HeldManifest:
 class Session:
     """`manifest_body` is the current manifest as it was signed, under `manifest_version` (End-to-End)."""
 
-    identity: Member
+    identity: Identity
     status: Status = "notJoined"
     manifest_body: bytes = b""
     manifest_version: int = 0
@@ -54,11 +55,15 @@ class SessionState:
         if text is None:
             return False
         self._session = _session_from(json.loads(text))
+        self._hold_keys(self._session.identity)
         self._sequence = int(store.read(SEQUENCE) or "0")
         held = json.loads(store.read(MANIFESTS) or "{}")
         self._held = {name: HeldManifest(bool(mine), tuple(authors)) for name, (mine, authors) in held.items()}
         self._manifest = self._current()
         return True
+
+    def _hold_keys(self, identity: Identity) -> None:
+        self._context.codec.hold(identity.noise_private, identity.signing_private)
 
     def _current(self) -> Manifest | None:
         if not self.session.manifest_body:
@@ -72,8 +77,12 @@ class SessionState:
         return self._session
 
     @property
-    def me(self) -> Member:
+    def identity(self) -> Identity:
         return self.session.identity
+
+    @property
+    def me(self) -> Member:
+        return self.session.identity.member
 
     @property
     def status(self) -> Status:
@@ -136,9 +145,10 @@ class SessionState:
         self._context.store.write(MANIFESTS, json.dumps(held))
         return manifest
 
-    def begin(self, identity: Member) -> None:
+    def begin(self, identity: Identity) -> None:
         """Start over as `identity`, in no group, with nothing known. Inside a transaction that wiped."""
         self._manifest, self._held, self._sequence = None, {}, 0
+        self._hold_keys(identity)
         self.write(Session(identity, end_to_end_version=self._context.end_to_end_version))
 
     def take_sequence(self) -> int:
@@ -161,9 +171,11 @@ def others_in(manifest: Manifest, me: Member) -> tuple[Member, ...]:
 def _session_fields(session: Session) -> JsonObject:
     identity = session.identity
     return {
-        "noise_pub": identity.noise_pub,
-        "signing_pub": identity.signing_pub,
-        "name": identity.name,
+        "noise_pub": identity.member.noise_pub,
+        "signing_pub": identity.member.signing_pub,
+        "name": identity.member.name,
+        "noise_private": identity.noise_private,
+        "signing_private": identity.signing_private,
         "status": session.status,
         "manifest_body": base64.b64encode(session.manifest_body).decode("ascii"),
         "manifest_version": session.manifest_version,
@@ -181,7 +193,11 @@ def _session_from(fields: dict[str, str]) -> Session:
         "destroying": "destroying",
     }
     return Session(
-        identity=Member(fields["noise_pub"], fields["signing_pub"], fields["name"]),
+        identity=Identity(
+            Member(fields["noise_pub"], fields["signing_pub"], fields["name"]),
+            fields["noise_private"],
+            fields["signing_private"],
+        ),
         status=statuses[fields["status"]],
         manifest_body=base64.b64decode(fields["manifest_body"]),
         manifest_version=int(fields["manifest_version"]),

@@ -95,8 +95,15 @@ class Codec(Protocol):
         """Read the End-to-End Version, before anything is opened (VER-002). Raises MalformedError."""
         ...
 
-    def seal(self, content: Content, version: int, recipient_pub: str, ephemeral_pub: str) -> Json:
-        """Seal and sign for one recipient. `ephemeral_pub` must be fresh for each seal (MTA-002)."""
+    def hold(self, noise_private: str, signing_private: str) -> None:
+        """Seal, sign and open from now on also with the keys of this device, 64 hex digits each."""
+        ...
+
+    def seal(self, content: Content, version: int, recipient_pub: str, ephemeral: str) -> Json:
+        """Seal and sign for one recipient.
+
+        `ephemeral` are 32 bytes as hex, fresh for each seal (MTA-002), that the ephemeral key is made of.
+        """
         ...
 
     def decrypt(self, envelope: Json, own_noise_pub: str) -> Sealed:

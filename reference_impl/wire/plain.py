@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
+from reference_impl.wire import pairing_token
 from reference_impl.wire.content import (
     Content,
     MalformedError,
@@ -34,12 +35,16 @@ U64_DIGITS = 20
 class PlainCodec:
     """The `plain` codec. Stateless; see `Codec` for what each call promises."""
 
+    def hold(self, noise_private: str, signing_private: str) -> None:
+        """Nothing here is done with a private key."""
+
     def version_of(self, envelope: Json) -> int:
         return _integer(_object(envelope, "the envelope"), "end_to_end_version")
 
-    def seal(self, content: Content, version: int, recipient_pub: str, ephemeral_pub: str) -> Json:
-        outer = _outer(version, recipient_pub, ephemeral_pub)
-        return {**outer, "sealed": self.sealed(content, version, recipient_pub, ephemeral_pub)}
+    def seal(self, content: Content, version: int, recipient_pub: str, ephemeral: str) -> Json:
+        """The ephemeral key is the very bytes that it is made of."""
+        outer = _outer(version, recipient_pub, ephemeral)
+        return {**outer, "sealed": self.sealed(content, version, recipient_pub, ephemeral)}
 
     def sealed(self, content: Content, version: int, recipient_pub: str, ephemeral_pub: str) -> JsonObject:
         """The part that stands for the ciphertext, bound and signed over the three outer fields."""
@@ -106,16 +111,10 @@ class PlainCodec:
         return pair.proof == _proof(secret, pair.noise_pub, pair.signing_pub)
 
     def encode_token(self, token: PairingToken) -> str:
-        fields: JsonObject = {
-            "noise_pub": token.noise_pub,
-            "signing_pub": token.signing_pub,
-            "secret": token.secret,
-        }
-        return _dump(fields).decode("utf-8")
+        return pairing_token.encode(token)
 
     def decode_token(self, text: str) -> PairingToken:
-        fields = _load(text.encode("utf-8"), "a Pairing Token")
-        return PairingToken(_key(fields, "noise_pub"), _key(fields, "signing_pub"), _text(fields, "secret"))
+        return pairing_token.decode(text)
 
 
 @lru_cache(maxsize=256)

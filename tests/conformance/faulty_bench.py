@@ -78,7 +78,8 @@ def run(fault: str, folder: Path, timeouts: Timeouts = PATIENT) -> Run:
     """Run both cases against a driver with this fault, started in `folder`."""
     role = ROLES["device"]
     link = ProcessLink(command(fault), folder, timeouts.reply)
-    runner = Runner(role, System(link, role.name, definitions(role.schemas), timeouts), catalogue(role.spec))
+    system = System(link, role.name, definitions(role.schemas), timeouts, envelopes="plain")
+    runner = Runner(role, system, catalogue(role.spec))
     try:
         first, second = (runner.run(case) for case in load_vectors(write_vectors(folder)))
     finally:

@@ -78,7 +78,8 @@ class Kit:
         timeouts = "{reply: 10s, start: 20s}"
         return self.write(
             f"{name}.yaml",
-            f"name: {name}\nrole: {role}\ndriver: process\ncommand: {command}\ntimeouts: {timeouts}\n{more}",
+            f"name: {name}\nrole: {role}\ndriver: process\nenvelopes: plain\n"
+            f"command: {command}\ntimeouts: {timeouts}\n{more}",
         )
 
     def arguments(self, *more: str) -> list[str]:

@@ -116,7 +116,7 @@ def system(judged: Adapter) -> Iterator[System]:
     """The relay behind its link, not yet started, and gone afterwards."""
     link = judged.link("relay")
     try:
-        yield System(link, "relay", definitions(ROLES["relay"].schemas), judged.timeouts, judged.wire)
+        yield System(link, "relay", definitions(ROLES["relay"].schemas), judged.timeouts, wire=judged.wire)
     finally:
         link.stop()
 

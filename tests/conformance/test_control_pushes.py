@@ -9,10 +9,10 @@ import pytest
 from conformance.delivery.control_pushes import in_words, manifest_fault
 from conformance.delivery.device_records import Pushed
 from conformance.delivery.group import Group
-from conformance.delivery.peers import CODEC
 from reference_impl.wire.content import Content, Tag
 
 GROUP = Group(["bob", "carol"])
+CODEC = GROUP.codec
 
 
 def manifest(*members: str, issuer: str = "alice", signed_under: int = 1) -> bytes:

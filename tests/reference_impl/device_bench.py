@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from reference_impl.device import effects as fx
 from reference_impl.device.device import Device
+from reference_impl.device.identity import Identity
 from reference_impl.device.memory_store import MemoryStore
 from reference_impl.device.options import Options, Provision
 from reference_impl.device.store import Store
@@ -84,7 +85,7 @@ class Bench:
         self._blob_ids = itertools.count(1)
         self._sessions = itertools.count(1)
         self._sequences: dict[str, itertools.count[int]] = {}
-        self._provision = Provision(ALICE, manifest)
+        self._provision = Provision(Identity(ALICE, "a" * 64, "b" * 64), manifest)
         self.start(options)
 
     def start(self, options: Options | None = None) -> None:

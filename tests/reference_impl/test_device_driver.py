@@ -15,7 +15,8 @@ from reference_impl.wire.content import Content, PairingToken, Tag
 from reference_impl.wire.json_types import Json, JsonObject
 from tests.reference_impl.device_bench import ALICE, BOB, CAROL, CODEC, DAY, GENESIS, START
 
-IDENTITY: JsonObject = {"name": "alice", "noise_pub": ALICE.noise_pub, "signing_pub": ALICE.signing_pub}
+KEYS: JsonObject = {"name": "alice", "noise_pub": ALICE.noise_pub, "signing_pub": ALICE.signing_pub}
+IDENTITY: JsonObject = {**KEYS, "noise_private": "1" * 64, "signing_private": "2" * 64}
 HI = base64.b64encode(b"hi").decode()
 
 
@@ -43,6 +44,7 @@ class Kit:
     def revive(self) -> None:
         """A new driver on the disk as it is."""
         self.driver = DeviceDriver(self.disk)
+        self.call("initialize", {"protocol_version": 1, "role": "device", "envelopes": "plain", "wire": "draft-1"})
 
     def exchange(self, method: str, params: Json = None) -> list[JsonObject]:
         number = next(self._ids)
@@ -229,7 +231,7 @@ def test_status_tells_who_and_how() -> None:
     kit = opened()
     assert kit.call("status") == {
         "status": "member",
-        "me": {"id": ALICE.signing_pub, **IDENTITY},
+        "me": {"id": ALICE.signing_pub, **KEYS},
         "members": [{"id": BOB.signing_pub, "name": "bob"}, {"id": CAROL.signing_pub, "name": "carol"}],
         "connection": {"state": "connecting"},
     }

@@ -84,7 +84,7 @@ class Device:
 
     def _status(self, _: Fields) -> Fields:
         others = [{"id": key, "name": name} for key, name in self._names.items() if name != self._me["name"]]
-        me = {"id": self._me["signing_pub"], **self._me}
+        me = {"id": self._me["signing_pub"], **{name: self._me[name] for name in ("name", "noise_pub", "signing_pub")}}
         return {"status": "member", "me": me, "members": others, "connection": {"state": "connected"}}
 
     def _next_call(self) -> list[Fields]:
