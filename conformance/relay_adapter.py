@@ -69,9 +69,7 @@ def _strangers(fields: Fields) -> Iterator[SchemaFault]:
 
 def _shape(fields: Fields) -> Iterator[SchemaFault]:
     if ("address" in fields) == ("command" in fields):
-        yield SchemaFault(
-            (), "`driver: tcp` takes either `command`, to start a relay, or the `address` of one that runs."
-        )
+        yield SchemaFault(("driver",), "tcp takes either a command, to start a relay, or the address of one that runs.")
     elif "address" in fields:
         for name in _ONLY_STARTED:
             if name in fields:

@@ -21,7 +21,7 @@ PATIENT = Timeouts(reply=20, start=40, case=120)
 IMPATIENT = Timeouts(reply=1.0, start=1.5, case=20)
 """For relays that never answer, or never are ready."""
 STORY = """\
-id: FAULT-001
+id: STORY-001
 title: A push arrives
 spec: delivery
 role: relay
@@ -44,7 +44,7 @@ steps:
   - expect: {delivered: {of: B, session: e1}}
 """
 SETTING = """\
-id: FAULT-002
+id: STORY-002
 title: A setting that a relay must take
 spec: delivery
 role: relay
@@ -56,7 +56,7 @@ steps:
   - expect: nothing
 """
 RESTART = """\
-id: FAULT-003
+id: STORY-003
 title: A polite restart
 spec: delivery
 role: relay
@@ -72,7 +72,7 @@ steps:
   - expect: {delivered: {of: A, session: s2}}
 """
 ELAPSE = """\
-id: FAULT-004
+id: STORY-004
 title: Time passes by itself
 spec: delivery
 role: relay

@@ -12,6 +12,7 @@ import pytest
 
 from tests.conformance.faulty_bench import VECTORS, is_gone, pids
 from tests.conformance.plugin_bench import Kit
+from tests.conformance.relay_program_bench import ROOT, STORY
 
 pytest_plugins = ("pytester",)
 SECONDS = 60
@@ -81,6 +82,37 @@ def test_ctrl_c_reaches_the_drivers_of_workers(kit: Kit) -> None:
     assert process.returncode == pytest.ExitCode.INTERRUPTED
     assert b"INTERNALERROR" not in output
     assert kit.results()["complete"] is False
+    assert len(pids(kit.folder)) >= 2
+    assert all(is_gone(pid) for pid in pids(kit.folder))
+
+
+HANGING_RELAY = f"""\
+name: hanging
+role: relay
+driver: tcp
+command:
+  - "{{python}}"
+  - -m
+  - tests.conformance.faulty_relays.program
+  - hangs
+  - --data={{data}}
+  - --receive=127.0.0.1:{{receive_port}}
+  - --push=127.0.0.1:{{push_port}}
+environment: {{PYTHONPATH: "{ROOT}"}}
+ready: {{line: "^ready "}}
+relay_key: {{file: "{{data}}/relay.pub"}}
+timeouts: {{reply: 10m, start: 60s, case: 20m}}
+"""
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
+def test_no_relay_stays_behind(end: signal.Signals, kit: Kit) -> None:
+    kit.write("hanging.yaml", HANGING_RELAY)
+    kit.write("own/r.yaml", STORY)
+    process = start_until_it_hangs(kit)
+    process.send_signal(end)
+    output, _ = process.communicate(timeout=SECONDS)
+    assert b"INTERNALERROR" not in output
     assert len(pids(kit.folder)) >= 2
     assert all(is_gone(pid) for pid in pids(kit.folder))
 

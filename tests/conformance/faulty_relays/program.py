@@ -64,6 +64,14 @@ class Dies(RelayProgram):
         os._exit(7)
 
 
+class Hangs(RelayProgram):
+    """Says so to whoever reads the pipe `hangs` in its folder."""
+
+    def pushed(self, session: WireSession, body: bytes) -> None:  # noqa: ARG002 - whatever it is
+        Path("hangs").write_bytes(b"hangs")
+        signal.pause()
+
+
 class ClosesOnPush(RelayProgram):
     def pushed(self, session: WireSession, body: bytes) -> None:  # noqa: ARG002 - whatever it is
         session.end("fault")
@@ -155,6 +163,7 @@ PROGRAMS: Mapping[str, type[RelayProgram]] = {
     "forgets_its_key": ForgetsItsKey,
     "floods": Floods,
     "dies": Dies,
+    "hangs": Hangs,
     "closes_on_push": ClosesOnPush,
     "answers_twice": AnswersTwice,
     "slow_to_answer": SlowToAnswer,
