@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -35,8 +36,9 @@ KIND_WORDS = {"receive": "Receive Session", "push": "Push Session"}
 class RelaySession:
     """A session, from its connection on. `opening` is the request that waits for the handshake.
 
-    `unanswered` are the requests of the pushes that the relay has not answered, `echoes` the heartbeats that it has not
-    sent back. `is_over` once either side has ended it.
+    `unanswered` are the pushes that the relay has not answered, as request and body, and `has_answered` says whether it
+    ever answered one; `echoes` are the heartbeats that it has not sent back. `is_over` once either side has ended it.
+    `is_known`: the kit has its name.
     """
 
     name: str
@@ -45,9 +47,12 @@ class RelaySession:
     connection: Connection
     profile: WireProfile
     opening: int | None = None
-    unanswered: deque[int] = field(default_factory=deque)
+    unanswered: deque[tuple[int, bytes]] = field(default_factory=deque)
+    has_answered: bool = False
     echoes: int = 0
     is_over: bool = False
+    is_known: bool = True
+    since: float = field(default_factory=time.monotonic)
 
     @property
     def is_open(self) -> bool:
@@ -81,13 +86,17 @@ class RelaySession:
         self.channel.write(self.connection.data_to_send())
 
     def push(self, number: int, body: bytes) -> None:
-        """Send a Push frame with this body, whatever it holds. Raises NotRunError if no frame can hold it."""
+        """Send a Push frame with this body, whatever it holds, once the handshake is done.
+
+        Raises NotRunError if no frame can hold it.
+        """
         if len(body) > MAX_BODY:
             raise NotRunError(
                 f"a Push of {len(body)} bytes fits in no Noise message, so that it cannot be sent on a socket"
             )
-        self.unanswered.append(number)
-        self.send(UnknownFrame(PUSH, body))
+        self.unanswered.append((number, body))
+        if self.is_open:
+            self.send(UnknownFrame(PUSH, body))
 
     def beat(self) -> None:
         self.echoes += 1
@@ -105,6 +114,8 @@ class RelaySession:
             raise SpecBrokenError(
                 f"the relay refuses Transport Version 1 and says that it speaks {event.min} to {event.max}"
             )
+        for _, body in self.unanswered:
+            self.send(UnknownFrame(PUSH, body))
         return self.answer_opening()
 
     def _received(self, frame: Frame) -> list[JsonObject]:
@@ -137,7 +148,8 @@ class RelaySession:
                 observed="one more",
                 clause="RLY-013",
             )
-        number = self.unanswered.popleft()
+        number, _ = self.unanswered.popleft()
+        self.has_answered = True
         return response(number, {"outcome": "ack"} if isinstance(frame, Ack) else _refusal(self.profile, frame.reason))
 
 

@@ -39,6 +39,8 @@ ECHO_SECONDS = 2.0
 """How long an echo of a heartbeat is waited for. A relay that does not echo is only given time."""
 HEARTBEAT_SECONDS = 20.0
 """A device that cannot be sure of echoes sends heartbeats no oftener, well within the 25 s of the spec."""
+PUSH_SESSION_SECONDS = 15.0
+"""A Push Session that is older is left for a new one, well before the relay may close it (RLY-024)."""
 LEAVING_SECONDS = 1.0
 """How long a session that the device leaves, or that a polite stop ends, may take to be closed by the relay."""
 VERSION = "wire"
@@ -72,6 +74,8 @@ class TcpRelayLink:
         self._was_tried = False
         self._address: RelayAddress | None = None
         self._now = 0
+        self._folder = ""
+        self._settings: Mapping[str, int] = {}
         self._watch = SocketWatch()
         self._heard: set[int] = set()
         self._sessions: dict[str, RelaySession] = {}
@@ -174,15 +178,25 @@ class TcpRelayLink:
     def _open(self, number: int, params: Params) -> None:
         settings = {name: value for name, value in _fields(params["settings"]).items() if isinstance(value, int)}
         self._now = int(str(params["now"]))
+        folder = str(params["data_folder"])
+        before, self._folder = self._folder, folder
         try:
-            self._started(settings, str(params["data_folder"]))
+            self._started(settings, folder)
         except EndedAtStartError as error:
+            if before == folder and settings == self._settings:
+                raise SpecBrokenError(
+                    f"the relay does not start again on the data that it left: it {error} before it was ready",
+                    expected="a start with what was not acked",
+                    observed=f"it {error}",
+                    clause="RLY-021",
+                ) from None
             if not settings:
                 raise DriverError(f"the relay {error} before it was ready") from None
             setting = refused_setting(settings, self._program.last_words())
             data: JsonObject = {"case": "settingRefused", "setting": setting}
             self._outgoing.append(_error(number, API_ERROR, f"the relay {error} before it was ready", data))
             return
+        self._settings = settings
         self._answer(number, {})
 
     def _started(self, settings: Mapping[str, int], folder: str) -> RelayAddress:
@@ -310,13 +324,16 @@ class TcpRelayLink:
                 f"the relay did not finish the handshake of a {KIND_WORDS[kind]} within {self._reply_seconds:g} s"
             )
 
-    def _connected(self, kind: Kind, device: bytes | None) -> RelaySession:
+    def _connected(self, kind: Kind, device: bytes | None, name: str = "") -> RelaySession:
+        """A new connection, under a name of its own or in place of the one that has this name."""
         address = self._running()
         own = None if device is None or kind == "push" else key_ring.pair_of(device)
         connection = Connection.initiator(self._profile, kind, address.relay_pub, own)
         channel = Channel(address.host, _port(address, kind), self._reply_seconds)
-        self._sessions_named += 1
-        session = RelaySession(f"{kind}-{self._sessions_named}", kind, channel, connection, self._profile)
+        if not name:
+            self._sessions_named += 1
+            name = f"{kind}-{self._sessions_named}"
+        session = RelaySession(name, kind, channel, connection, self._profile)
         self._sessions[session.name] = session
         session.flush()
         self._watch_session(session)
@@ -334,8 +351,11 @@ class TcpRelayLink:
 
     def _push(self, number: int, params: Params) -> None:
         session = self._sessions.get(str(params["session"]))
-        if session is None or not session.is_open:
+        if session is None or session.is_over:
             return  # the relay has ended it, and the kit will hear of that
+        if not session.unanswered and time.monotonic() - session.since > PUSH_SESSION_SECONDS:
+            self._drop(session)
+            session = self._connected("push", None, session.name)
         session.push(number, base64.b64decode(str(params["body"])))
         self._watch_session(session)
 
@@ -424,7 +444,19 @@ class TcpRelayLink:
         session.is_over = True
         for message in session.answer_opening():
             self._tell(message)
-        self._tell(notification("session.closed", {"session": session.name}))
+        if session.is_known:
+            self._tell(notification("session.closed", {"session": session.name}))
+        if session.has_answered and len(session.unanswered) == 1:
+            self._push_anew(*session.unanswered[0])
+
+    def _push_anew(self, number: int, body: bytes) -> None:
+        """A relay may end a Push Session behind any answer, and a push that crosses that on its way is lost.
+
+        Its sender pushes it anew, as it would any that was not answered.
+        """
+        session = self._connected("push", None)
+        session.is_known = False
+        session.push(number, body)
 
     def _tell(self, message: JsonObject) -> None:
         if not self._muted:

@@ -55,6 +55,18 @@ steps:
   - open_session: {device: dana, as: s1}
   - expect: nothing
 """
+MANY = """\
+id: STORY-005
+title: Many pushes, one after the other
+spec: delivery
+role: relay
+clauses: [RLY-013]
+steps:
+  - push_many: {as: A, to: dana, count: 20}
+  - expect: {push_acked: A-*}
+  - open_session: {device: dana, as: s1}
+  - expect: {delivered: {of: A-*, session: s1}}
+"""
 RESTART = """\
 id: STORY-003
 title: A polite restart

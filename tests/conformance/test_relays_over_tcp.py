@@ -16,6 +16,7 @@ from tests.conformance.faulty_bench import is_gone, pids
 from tests.conformance.relay_program_bench import (
     ELAPSE,
     IMPATIENT,
+    MANY,
     PATIENT,
     RESTART,
     SETTING,
@@ -38,6 +39,7 @@ def in_folder(judged: Adapter, folder: Path) -> Adapter:
         ("none", ELAPSE),
         ("floods", STORY),
         ("slow_to_answer", STORY),
+        ("ends_behind_each_answer", MANY),
         ("slow_to_deliver", STORY),
     ],
 )
@@ -52,6 +54,7 @@ def test_a_right_relay_passes_however_slow_or_talkative(fault: str, vector: str,
     [
         ("dies", STORY, Outcome.ERROR, "the relay exited with status 7"),
         ("closes_on_push", STORY, Outcome.FAIL, "the relay is quiet and has not answered the push of A"),
+        ("starts_once", STORY, Outcome.FAIL, "the relay does not start again on the data that it left: it exited with"),
         ("answers_twice", STORY, Outcome.FAIL, "the relay sends a frame Ack on a Push Session whose pushes are all"),
         ("answers_in_garbage", STORY, Outcome.FAIL, "the relay breaks the wire on a Push Session: Message 0 of 21"),
         ("acks_devices", SETTING, Outcome.FAIL, "the relay sends a frame Ack on a Receive Session"),

@@ -42,6 +42,14 @@ def refuses_every_setting(arguments: list[str]) -> int:
     return main(arguments, os.environ)
 
 
+def starts_once(arguments: list[str]) -> int:
+    data = next(Path(each.removeprefix("--data=")) for each in arguments if each.startswith("--data="))
+    if (data / "relay.sqlite3").exists():
+        sys.stderr.write("the database is locked\n")
+        return 1
+    return main(arguments, os.environ)
+
+
 class ForgetsItsKey(RelayProgram):
     """Proves another key than the one it has written down."""
 
@@ -75,6 +83,14 @@ class Hangs(RelayProgram):
 class ClosesOnPush(RelayProgram):
     def pushed(self, session: WireSession, body: bytes) -> None:  # noqa: ARG002 - whatever it is
         session.end("fault")
+
+
+class EndsBehindEachAnswer(RelayProgram):
+    """As a relay may: a push that is on its way meanwhile is not read."""
+
+    def pushed(self, session: WireSession, body: bytes) -> None:
+        super().pushed(session, body)
+        session.end("enough")
 
 
 class AnswersTwice(RelayProgram):
@@ -166,6 +182,7 @@ PROGRAMS: Mapping[str, type[RelayProgram]] = {
     "hangs": Hangs,
     "closes_on_push": ClosesOnPush,
     "answers_twice": AnswersTwice,
+    "ends_behind_each_answer": EndsBehindEachAnswer,
     "slow_to_answer": SlowToAnswer,
     "slow_to_deliver": SlowToDeliver,
     "closes_at_random": ClosesAtRandom,
@@ -179,6 +196,7 @@ OTHERS: Mapping[str, Callable[[list[str]], int]] = {
     "never_ready": never_ready,
     "exits": exits,
     "refuses_every_setting": refuses_every_setting,
+    "starts_once": starts_once,
 }
 
 
