@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import resource
 import signal
 import sys
 import time
@@ -15,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from reference_impl.relay.effects import Deliver, Effect, PushAnswered, SessionClosed
+from reference_impl.relay.effects import Deliver, Effect, PushAnswered, Refusal, SessionClosed
 from reference_impl.relay.event_log import log
 from reference_impl.relay.health import Health
 from reference_impl.relay.key_file import KeyFileError, load_or_make
@@ -31,6 +32,8 @@ from reference_impl.wire.relay_address import RelayAddress
 
 DATABASE = "relay.sqlite3"
 BACKLOG = 1024
+FILES_BESIDE_CONNECTIONS = 64
+STORE_REFUSALS = (Refusal.UNAVAILABLE, Refusal.INTERNAL_ERROR)
 
 
 class RelayProgram:
@@ -79,6 +82,8 @@ class RelayProgram:
     async def run(self) -> None:
         """Serve until `stop`, then drain. Raises OSError if it cannot listen."""
         loop = asyncio.get_running_loop()
+        loop.set_exception_handler(_log_defect)
+        _allow_files(2 * self.deadlines.max_connections + FILES_BESIDE_CONNECTIONS)
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.stop)
         try:
@@ -118,6 +123,7 @@ class RelayProgram:
         log("stopping")
         for server in self._listeners:
             server.close()
+        await self.answer_received()
         for session in list(self._sessions.values()):
             session.end("shutdown")
         if self._sessions:
@@ -125,6 +131,11 @@ class RelayProgram:
                 await asyncio.wait_for(self._emptied.wait(), self.deadlines.shutdown_drain / 1000)
         for session in list(self._sessions.values()):
             session.cut()
+
+    async def answer_received(self) -> None:
+        """Let the loop read once more what its sockets hold already: resumed before that reading, and then after it."""
+        for _ in range(2):
+            await asyncio.sleep(0)
 
     # -- time
 
@@ -196,6 +207,8 @@ class RelayProgram:
                 continue
             match effect:
                 case PushAnswered(refusal=refusal):
+                    if refusal in STORE_REFUSALS:
+                        log("store_failed")
                     session.answer(refusal.value if refusal else None)
                 case Deliver(blob_id=blob_id, envelope=envelope):
                     session.deliver(blob_id, envelope)
@@ -222,7 +235,22 @@ def main(
             f"The relay cannot listen: {error.strerror or error}; give other --receive, --push or --health.\n"
         )
         return 1
+    except KeyboardInterrupt:  # before there was anything to stop
+        return 0
     return 0
+
+
+def _allow_files(wanted: int) -> None:
+    """Each connection is an open file; where the system allows fewer, what it allows must do."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def _log_defect(_loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
+    """A defect ends its connection only; asyncio's own words would name the peer."""
+    log("defect", reason=type(context.get("exception")).__name__)
 
 
 async def _run(program_class: type[RelayProgram], options: Options) -> None:

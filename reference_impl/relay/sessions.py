@@ -27,12 +27,14 @@ class Sessions:
     def __init__(self, settings: RelaySettings) -> None:
         self._settings = settings
         self._receiving: dict[str, ReceiveSession] = {}
+        self._of_device: dict[bytes, dict[str, ReceiveSession]] = {}
         self._pushing: set[str] = set()
 
     def open_receiving(self, name: str, device: bytes) -> ReceiveSession:
         """Open a Receive Session, sent nothing so far (RLY-005), beside others of the device (RLY-020)."""
         session = self.new_receive_session(name, device)
         self._receiving[name] = session
+        self._of_device.setdefault(device, {})[name] = session
         return session
 
     def new_receive_session(self, name: str, device: bytes) -> ReceiveSession:
@@ -41,7 +43,12 @@ class Sessions:
 
     def close_receiving(self, name: str) -> None:
         """End a Receive Session. Nothing happens if it ended already."""
-        self._receiving.pop(name, None)
+        session = self._receiving.pop(name, None)
+        if session is not None:
+            mine = self._of_device[session.device]
+            del mine[name]
+            if not mine:
+                del self._of_device[session.device]
 
     def receiving(self, name: str) -> ReceiveSession | None:
         """The open Receive Session of that name, or None."""
@@ -49,7 +56,7 @@ class Sessions:
 
     def of_device(self, device: bytes) -> list[ReceiveSession]:
         """The open Receive Sessions of one device, the oldest first."""
-        return [session for session in self._receiving.values() if session.device == device]
+        return list(self._of_device.get(device, {}).values())
 
     def surplus(self, device: bytes) -> list[ReceiveSession]:
         """The sessions that must go before one more may open: the oldest, being most likely dead."""

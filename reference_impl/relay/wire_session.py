@@ -22,6 +22,9 @@ UNSENT_BYTES = 256 * 1024
 """With more than this unsent, a session is given no more Blobs until its peer has read."""
 HOPELESS_BYTES = 4 * UNSENT_BYTES
 """With more than this unsent, the peer asks and never reads: it is let go."""
+LINGER = 0.25
+"""Seconds that a peer has to close its side too, once everything is sent: closing a socket on which there is still
+something to read resets the connection, and the peer might lose its last answers."""
 
 
 class Host(Protocol):
@@ -70,6 +73,7 @@ class WireSession(asyncio.Protocol):
         self._heard_at = 0.0
         self._backlog: deque[int] = deque()
         self._clogged = False
+        self._ending = False
         self._admitted = False
         self._reason = "peer_closed"
 
@@ -81,12 +85,15 @@ class WireSession(asyncio.Protocol):
         transport.set_write_buffer_limits(high=UNSENT_BYTES)
         self._admitted = self._host.admit(self)
         if not self._admitted:
-            self.end("too_many_connections")
+            log("connection_refused", listener=self.kind, reason="too_many_connections")
+            transport.close()
             return
         self._heard_at = self._loop.time()
         self._arm(self._host.deadlines.handshake_deadline, "handshake_deadline")
 
     def data_received(self, data: bytes) -> None:
+        if self._ending:
+            return
         self._heard_at = self._loop.time()
         try:
             events = self.connection.receive_data(data)
@@ -112,10 +119,34 @@ class WireSession(asyncio.Protocol):
             self._host.gone(self)
 
     def end(self, reason: str) -> None:
-        """Close the connection from this side, once all that was said has been sent."""
-        if self._transport is not None and not self._transport.is_closing():
-            self._reason = reason
-            self._transport.close()
+        """Close the connection from this side, once all that was said has been sent. Nothing more is taken from it."""
+        if self._transport is None or self._ending or self._transport.is_closing():
+            return
+        self.flush()
+        self._ending, self._reason = True, reason
+        self._transport.resume_reading()
+        try:
+            self._transport.write_eof()
+        except OSError:  # the peer is gone already
+            self.cut()
+            return
+        self._linger(self._loop.time() + self._host.deadlines.shutdown_drain / 1000)
+
+    def _linger(self, latest: float) -> None:
+        """Cut a peer that has everything and stays, or that does not even read what it is owed."""
+        if self._deadline is not None:
+            self._deadline.cancel()
+        now = self._loop.time()
+        unsent = self._transport is not None and self._transport.get_write_buffer_size() > 0
+        at = min(now + LINGER, latest) if unsent else now + LINGER
+        self._deadline = self._loop.call_at(at, self._linger_over, latest)
+
+    def _linger_over(self, latest: float) -> None:
+        unsent = self._transport is not None and self._transport.get_write_buffer_size() > 0
+        if unsent and self._loop.time() < latest:
+            self._linger(latest)
+        else:
+            self.cut()
 
     def cut(self) -> None:
         """Close the connection at once."""
@@ -126,6 +157,8 @@ class WireSession(asyncio.Protocol):
 
     def _serve(self, events: list[Event] | tuple[Event, ...]) -> None:
         for event in events:
+            if self._ending:
+                return
             match event:
                 case FrameReceived(frame):
                     self.frame_received(frame)
@@ -193,7 +226,7 @@ class WireSession(asyncio.Protocol):
 
     def flush(self) -> None:
         data = self.connection.data_to_send()
-        if data and self._transport is not None and not self._transport.is_closing():
+        if data and self._transport is not None and not self._ending and not self._transport.is_closing():
             self._transport.write(data)
             if self._transport.get_write_buffer_size() > HOPELESS_BYTES:
                 self._reason = "reads_nothing"
@@ -202,14 +235,14 @@ class WireSession(asyncio.Protocol):
     def pause_writing(self) -> None:
         """A sender that does not read its answers is not read from either; a recipient's acks are always welcome."""
         self._clogged = True
-        if self.kind == "push" and self._transport is not None:
+        if self.kind == "push" and self._transport is not None and not self._ending:
             self._transport.pause_reading()
 
     def resume_writing(self) -> None:
         self._clogged = False
         if self.kind == "push" and self._transport is not None:
             self._transport.resume_reading()
-        while self._backlog and not self._clogged:
+        while self._backlog and not self._clogged and not self._ending:
             blob_id = self._backlog.popleft()
             envelope = self._host.envelope(self, blob_id)
             if envelope is not None:
