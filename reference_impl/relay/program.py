@@ -57,11 +57,11 @@ class RelayProgram:
         except BaseException:
             self._store.close()
             raise
-        self._sessions: dict[str, WireSession] = {}
-        self._counts: dict[Kind, int] = {"receive": 0, "push": 0}
+        self.sessions: dict[str, WireSession] = {}
+        self.counts: dict[Kind, int] = {"receive": 0, "push": 0}
         self._listeners: list[asyncio.Server] = []
         self._stopping = asyncio.Event()
-        self._emptied = asyncio.Event()
+        self.emptied = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
 
     def open_store(self, data: Path) -> SqliteStore:
@@ -94,10 +94,9 @@ class RelayProgram:
             sys.stdout.flush()
             self._watch_clock()
             await self._stopping.wait()
-            await self._drain()
+            await self.drain()
         finally:
-            for server in self._listeners:
-                server.close()
+            self.close_listeners()
             self._store.close()
             log("stopped")
 
@@ -115,22 +114,29 @@ class RelayProgram:
             ports[kind] = server.sockets[0].getsockname()[1]
         if self.options.health is not None:
             health = self.options.health
-            self._listeners.append(await loop.create_server(Health, health.host, health.port))
+            self._listeners.append(await loop.create_server(partial(Health, self.is_healthy), health.host, health.port))
         return RelayAddress(self.relay_key.public, self.options.receive.host, ports["receive"], ports["push"])
 
-    async def _drain(self) -> None:
+    async def drain(self) -> None:
         """RLY-026: no new connections; what was taken has been answered, and what is written is still sent."""
         log("stopping")
+        self.close_listeners()
+        await self.answer_received()
+        for session in list(self.sessions.values()):
+            session.end("shutdown")
+        await self.until_emptied(self.deadlines.shutdown_drain / 1000)
+        for session in list(self.sessions.values()):
+            session.cut()
+
+    def close_listeners(self) -> None:
         for server in self._listeners:
             server.close()
-        await self.answer_received()
-        for session in list(self._sessions.values()):
-            session.end("shutdown")
-        if self._sessions:
+
+    async def until_emptied(self, seconds: float) -> None:
+        """Wait until every session is gone, at most so long."""
+        if self.sessions:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._emptied.wait(), self.deadlines.shutdown_drain / 1000)
-        for session in list(self._sessions.values()):
-            session.cut()
+                await asyncio.wait_for(self.emptied.wait(), seconds)
 
     async def answer_received(self) -> None:
         """Let the loop read once more what its sockets hold already: resumed before that reading, and then after it."""
@@ -148,7 +154,7 @@ class RelayProgram:
 
     def _time_passed(self) -> None:
         self._timer = None
-        self._carry_out(self.relay.advance(self.now()))
+        self.carry_out(self.relay.advance(self.now()))
         self._watch_clock()
 
     def _next_timer(self) -> int | None:
@@ -158,29 +164,46 @@ class RelayProgram:
             log("store_failed")
             return self.now() + 60_000
 
+    def is_healthy(self) -> bool:
+        """Whether the store can be read."""
+        try:
+            self.relay.next_timer()
+        except StoreFailedError:
+            return False
+        return True
+
     # -- sessions
 
     def admit(self, session: WireSession) -> bool:
-        if self._stopping.is_set() or self._counts[session.kind] >= self.deadlines.max_connections:
+        if not self.has_room(session):
             return False
-        self._counts[session.kind] += 1
-        self._sessions[session.name] = session
+        self.counts[session.kind] += 1
+        self.sessions[session.name] = session
+        self.emptied.clear()
         return True
 
+    def has_room(self, session: WireSession) -> bool:
+        """Each listener has its own bound (RLY-027)."""
+        return self.counts[session.kind] < self.deadlines.max_connections
+
+    def device_of(self, session: WireSession) -> bytes | None:
+        """Whose Inbox a Receive Session opens: that of the key which its handshake proved (RLY-028)."""
+        return session.connection.remote_pub
+
     def established(self, session: WireSession) -> None:
+        device = self.device_of(session)
         if session.kind == "push":
-            self._carry_out(self.relay.open_push_session(session.name))
-        elif session.connection.remote_pub is not None:
-            opened = self.relay.open_receive_session(session.name, session.connection.remote_pub, self.now())
-            self._carry_out(opened)
+            self.carry_out(self.relay.open_push_session(session.name))
+        elif device is not None:
+            self.carry_out(self.relay.open_receive_session(session.name, device, self.now()))
 
     def pushed(self, session: WireSession, body: bytes) -> None:
-        self._carry_out(self.relay.push(session.name, 0, body, self.now()))
+        self.carry_out(self.relay.push(session.name, 0, body, self.now()))
         if self._timer is None:
             self._watch_clock()
 
     def acked(self, session: WireSession, blob_id: int) -> None:
-        self._carry_out(self.relay.deliver_ack(session.name, blob_id))
+        self.carry_out(self.relay.deliver_ack(session.name, blob_id))
 
     def envelope(self, session: WireSession, blob_id: int) -> bytes | None:  # noqa: ARG002 - ids are the relay's own
         try:
@@ -193,16 +216,16 @@ class RelayProgram:
         return blob.envelope
 
     def gone(self, session: WireSession) -> None:
-        self._counts[session.kind] -= 1
-        del self._sessions[session.name]
+        self.counts[session.kind] -= 1
+        del self.sessions[session.name]
         close = self.relay.close_push_session if session.kind == "push" else self.relay.close_receive_session
-        self._carry_out(close(session.name))
-        if not self._sessions:
-            self._emptied.set()
+        self.carry_out(close(session.name))
+        if not self.sessions:
+            self.emptied.set()
 
-    def _carry_out(self, effects: Sequence[Effect]) -> None:
+    def carry_out(self, effects: Sequence[Effect]) -> None:
         for effect in effects:
-            session = self._sessions.get(effect.session)
+            session = self.sessions.get(effect.session)
             if session is None:
                 continue
             match effect:

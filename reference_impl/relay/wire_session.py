@@ -22,9 +22,6 @@ UNSENT_BYTES = 256 * 1024
 """With more than this unsent, a session is given no more Blobs until its peer has read."""
 HOPELESS_BYTES = 4 * UNSENT_BYTES
 """With more than this unsent, the peer asks and never reads: it is let go."""
-LINGER = 0.25
-"""Seconds that a peer has to close its side too, once everything is sent: closing a socket on which there is still
-something to read resets the connection, and the peer might lose its last answers."""
 
 
 class Host(Protocol):
@@ -54,28 +51,33 @@ class Host(Protocol):
 class WireSession(asyncio.Protocol):
     """One connection on one of the two listeners. `name` is a number that means nothing outside this process."""
 
+    linger_seconds: ClassVar[float] = 0.25
+    """How long a peer has to close its side too, once everything is sent: closing a socket on which there is still
+    something to read resets the connection, and the peer might lose its last answers."""
+
     _last_number: ClassVar[int] = 0
 
     def __init__(self, host: Host, kind: Kind) -> None:
         WireSession._last_number += 1
         self.name = f"{kind}-{WireSession._last_number}"
         self.kind: Kind = kind
-        self.connection = Connection.responder(
-            host.profile,
-            kind,
-            host.relay_key,
-            (host.profile.transport_version_min, host.profile.transport_version_max),
-        )
-        self._host = host
-        self._loop = asyncio.get_running_loop()
+        self.host = host
+        self.connection = self.create_connection()
+        self.loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._deadline: asyncio.TimerHandle | None = None
-        self._heard_at = 0.0
+        self.accepted_at = self.heard_at = self.loop.time()
         self._backlog: deque[int] = deque()
-        self._clogged = False
+        self.clogged = False
         self._ending = False
         self._admitted = False
         self._reason = "peer_closed"
+
+    def create_connection(self) -> Connection:
+        """The wire of this session, in the Transport Versions that the profile names (RLY-017)."""
+        profile = self.host.profile
+        supported = (profile.transport_version_min, profile.transport_version_max)
+        return Connection.responder(profile, self.kind, self.host.relay_key, supported)
 
     # -- the connection
 
@@ -83,18 +85,17 @@ class WireSession(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)  # noqa: S101 - a stream listener makes no other
         self._transport = transport
         transport.set_write_buffer_limits(high=UNSENT_BYTES)
-        self._admitted = self._host.admit(self)
+        self._admitted = self.host.admit(self)
         if not self._admitted:
             log("connection_refused", listener=self.kind, reason="too_many_connections")
             transport.close()
             return
-        self._heard_at = self._loop.time()
-        self._arm(self._host.deadlines.handshake_deadline, "handshake_deadline")
+        self.await_handshake()
 
     def data_received(self, data: bytes) -> None:
         if self._ending:
             return
-        self._heard_at = self._loop.time()
+        self.heard_at = self.loop.time()
         try:
             events = self.connection.receive_data(data)
         except ConnectionEndedError:
@@ -112,38 +113,38 @@ class WireSession(asyncio.Protocol):
         self._transport = None
         if exc is not None:
             self._reason = "connection_lost"
-        if self._deadline is not None:
-            self._deadline.cancel()
+        self.no_deadline()
         if self._admitted:
-            log("session_closed", session=self.name, reason=self._reason)
-            self._host.gone(self)
+            if not self._ending:
+                log("session_closed", session=self.name, reason=self._reason)
+            self.host.gone(self)
 
     def end(self, reason: str) -> None:
         """Close the connection from this side, once all that was said has been sent. Nothing more is taken from it."""
         if self._transport is None or self._ending or self._transport.is_closing():
             return
         self.flush()
-        self._ending, self._reason = True, reason
+        self._ending = True
+        log("session_closed", session=self.name, reason=reason)
         self._transport.resume_reading()
         try:
             self._transport.write_eof()
         except OSError:  # the peer is gone already
             self.cut()
             return
-        self._linger(self._loop.time() + self._host.deadlines.shutdown_drain / 1000)
+        self._linger(self.loop.time() + self.host.deadlines.shutdown_drain / 1000)
 
     def _linger(self, latest: float) -> None:
         """Cut a peer that has everything and stays, or that does not even read what it is owed."""
-        if self._deadline is not None:
-            self._deadline.cancel()
-        now = self._loop.time()
+        self.no_deadline()
+        now = self.loop.time()
         unsent = self._transport is not None and self._transport.get_write_buffer_size() > 0
-        at = min(now + LINGER, latest) if unsent else now + LINGER
-        self._deadline = self._loop.call_at(at, self._linger_over, latest)
+        at = min(now + self.linger_seconds, latest) if unsent else now + self.linger_seconds
+        self._deadline = self.loop.call_at(at, self._linger_over, latest)
 
     def _linger_over(self, latest: float) -> None:
         unsent = self._transport is not None and self._transport.get_write_buffer_size() > 0
-        if unsent and self._loop.time() < latest:
+        if unsent and self.loop.time() < latest:
             self._linger(latest)
         else:
             self.cut()
@@ -172,10 +173,10 @@ class WireSession(asyncio.Protocol):
         log("session_opened", session=self.name)
         self.flush()
         if self.kind == "push":
-            self._arm_from_start(self._host.deadlines.push_session_deadline, "push_session_deadline")
+            self.bound_push_session()
         else:
-            self._watch_idleness()
-        self._host.established(self)
+            self.watch_idleness()
+        self.host.established(self)
 
     def version_refused(self) -> None:
         """RLY-017: the connection has put the refusal in plain text; nothing comes behind it."""
@@ -188,11 +189,11 @@ class WireSession(asyncio.Protocol):
             case frames.Heartbeat(), _:
                 self.heartbeat()
             case frames.Push(recipient_pub, envelope), "push":
-                self._host.pushed(self, recipient_pub + envelope)
+                self.host.pushed(self, recipient_pub + envelope)
             case frames.MalformedFrame(frames.PUSH, body), "push":
-                self._host.pushed(self, body)
+                self.host.pushed(self, body)
             case frames.DeliverAck(blob_id), "receive":
-                self._host.acked(self, blob_id)
+                self.host.acked(self, blob_id)
             case _:
                 self.unknown_frame(frame)
 
@@ -202,19 +203,19 @@ class WireSession(asyncio.Protocol):
 
     def unknown_frame(self, frame: Frame) -> None:  # noqa: ARG002 - nothing of it is echoed
         """RLY-018: a generic Error that says nothing about what came; silence where the profile has no such thing."""
-        if self._host.profile.unknown_frames == "error":
-            self.send(frames.Error(self._host.profile.error_body(GENERIC)))
+        if self.host.profile.unknown_frames == "error":
+            self.send(frames.Error(self.host.profile.error_body(GENERIC)))
 
     # -- what goes out
 
     def answer(self, code: str | None) -> None:
         """The one answer to the oldest push that has none: an Ack, or an Error with that refusal code (RLY-012)."""
-        self.send(frames.Ack() if code is None else frames.Error(self._host.profile.error_body(code)))
+        self.send(frames.Ack() if code is None else frames.Error(self.host.profile.error_body(code)))
         self.flush()
 
     def deliver(self, blob_id: int, envelope: bytes) -> None:
         """Send a Blob, now or when the peer has read what it was sent before; then it is read from the store again."""
-        if self._clogged or self._backlog:
+        if self.clogged or self._backlog:
             self._backlog.append(blob_id)
             return
         self.send(frames.Deliver(blob_id, envelope))
@@ -225,7 +226,10 @@ class WireSession(asyncio.Protocol):
             self.connection.send(frame)
 
     def flush(self) -> None:
-        data = self.connection.data_to_send()
+        self.write(self.connection.data_to_send())
+
+    def write(self, data: bytes) -> None:
+        """Hand bytes to the socket, and let a peer go that takes far too few."""
         if data and self._transport is not None and not self._ending and not self._transport.is_closing():
             self._transport.write(data)
             if self._transport.get_write_buffer_size() > HOPELESS_BYTES:
@@ -234,42 +238,46 @@ class WireSession(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """A sender that does not read its answers is not read from either; a recipient's acks are always welcome."""
-        self._clogged = True
+        self.clogged = True
         if self.kind == "push" and self._transport is not None and not self._ending:
             self._transport.pause_reading()
 
     def resume_writing(self) -> None:
-        self._clogged = False
+        self.clogged = False
         if self.kind == "push" and self._transport is not None:
             self._transport.resume_reading()
-        while self._backlog and not self._clogged and not self._ending:
+        while self._backlog and not self.clogged and not self._ending:
             blob_id = self._backlog.popleft()
-            envelope = self._host.envelope(self, blob_id)
+            envelope = self.host.envelope(self, blob_id)
             if envelope is not None:
                 self.send(frames.Deliver(blob_id, envelope))
                 self.flush()
 
     # -- deadlines
 
-    def _arm(self, milliseconds: int, reason: str) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-        self._deadline = self._loop.call_later(milliseconds / 1000, self.end, reason)
+    def await_handshake(self) -> None:
+        """RLY-023: the time of a handshake runs from accept."""
+        self._end_at(self.accepted_at + self.host.deadlines.handshake_deadline / 1000, "handshake_deadline")
 
-    def _arm_from_start(self, milliseconds: int, reason: str) -> None:
+    def bound_push_session(self) -> None:
         """RLY-024: the time of a Push Session runs from accept to close."""
-        if self._deadline is None:
-            return
-        begun = self._deadline.when() - self._host.deadlines.handshake_deadline / 1000
-        self._deadline.cancel()
-        self._deadline = self._loop.call_at(begun + milliseconds / 1000, self.end, reason)
+        self._end_at(self.accepted_at + self.host.deadlines.push_session_deadline / 1000, "push_session_deadline")
 
-    def _watch_idleness(self) -> None:
-        """RLY-025. One timer for each session, set again when it finds that something was heard meanwhile."""
+    def _end_at(self, when: float, reason: str) -> None:
+        self.no_deadline()
+        self._deadline = self.loop.call_at(when, self.end, reason)
+
+    def no_deadline(self) -> None:
+        """Take back the deadline that runs, if one does."""
         if self._deadline is not None:
             self._deadline.cancel()
-        due = self._heard_at + self._host.deadlines.idle_close / 1000
-        if self._loop.time() >= due:
+            self._deadline = None
+
+    def watch_idleness(self) -> None:
+        """RLY-025: one timer for each session, set again when it finds that something was heard meanwhile."""
+        self.no_deadline()
+        due = self.heard_at + self.host.deadlines.idle_close / 1000
+        if self.loop.time() >= due:
             self.end("idle")
         else:
-            self._deadline = self._loop.call_at(due, self._watch_idleness)
+            self._deadline = self.loop.call_at(due, self.watch_idleness)

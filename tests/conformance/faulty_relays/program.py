@@ -120,7 +120,7 @@ class ClosesAtRandom(RelayProgram):
 
     def pushed(self, session: WireSession, body: bytes) -> None:
         super().pushed(session, body)
-        for each in list(self._sessions.values()):
+        for each in list(self.sessions.values()):
             if self.chance.random() < 0.5:
                 each.end("fault")
 
