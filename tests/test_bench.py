@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance import bench
+from conformance import bench, relay_bench
 from conformance.bench import Measure
 from conformance.run_plan import load_cases
 
@@ -32,3 +32,11 @@ def test_a_run_that_fails_is_no_measure(tmp_path: Path) -> None:
     (tmp_path / "test_fails.py").write_text("def test_it():\n    assert False\n", encoding="utf-8")
     with pytest.raises(OSError, match=r"pytest test_fails\.py ended with status 1"):
         bench._pytest(["test_fails.py"], str(tmp_path))
+
+
+def test_the_relay_is_measured_as_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(relay_bench, "PUSHES", 4)
+    monkeypatch.setattr(relay_bench, "IDLE_SESSIONS", 3)
+    figures = "\n".join(relay_bench.figures())
+    shown = r"pipelined: \d+ a second.*\n.*one after the other: \d+ a second.*\n3 idle Receive Sessions: .* a second"
+    assert re.search(shown, figures)

@@ -23,6 +23,15 @@ class ClosesAfterUnknown(WireSession):
         self.end("unknown_frame")
 
 
+class EndsPushSessions(WireSession):
+    """Ends a Push Session after each Ack: a sender pushes anew what it has no answer to."""
+
+    def answer(self, code: str | None) -> None:
+        super().answer(code)
+        if code is None:
+            self.end("answered")
+
+
 class DeliversInBatches(WireSession):
     """Sends Blobs together with what comes within 20 ms."""
 
@@ -81,6 +90,11 @@ VARIANTS = (
         "relay-program-closes-after-unknown",
         "closes a connection after the Error for an unknown frame; what comes after is not said",
         with_session(ClosesAfterUnknown),
+    ),
+    ProgramVariant(
+        "relay-program-ends-push-sessions",
+        "ends a Push Session after an Ack; a session is never promised to last",
+        with_session(EndsPushSessions),
     ),
     ProgramVariant(
         "relay-program-delivers-in-batches", "waits 20 ms for more to send with it", with_session(DeliversInBatches)

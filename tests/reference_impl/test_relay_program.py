@@ -96,7 +96,8 @@ def test_variants_of_the_program_serve_a_device(tmp_path: Path, variant: str) ->
         running(tmp_path / "data", module=("adapters.relay_program", variant)) as relay,
         closing(session(relay, "receive", DANA)) as receiver,
     ):
-        pushed(relay, b"one", b"two")
+        pushed(relay, b"one")
+        pushed(relay, b"two")
         assert delivered(receiver, 2) == [b"one", b"two"]
         assert relay.signal(signal.SIGTERM) == 0
 
