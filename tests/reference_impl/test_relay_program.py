@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import os
+import select
 import signal
 import socket
 import stat
@@ -183,19 +184,46 @@ def test_a_handshake_has_its_time(tmp_path: Path, kind: Kind, begun: bytes) -> N
         assert "reason=handshake_deadline" in relay.log()
 
 
+def test_each_byte_of_a_handshake_prolongs_nothing(tmp_path: Path) -> None:
+    with running(tmp_path / "data", "--handshake-deadline=500ms") as relay, tcp(relay, "push") as plug:
+        with suppress(BrokenPipeError, ConnectionResetError):
+            for byte in b"TS\x00\x01\xff\xff" + bytes(600):
+                plug.sendall(bytes((byte,)))
+                if is_readable(plug, seconds=0.05):
+                    break
+        assert "reason=handshake_deadline" in relay.log()
+
+
 def test_a_push_session_has_its_time_however_busy(tmp_path: Path) -> None:
     with running(tmp_path / "data", "--push-session-deadline=1s") as relay, closing(session(relay, "push")) as sender:
         with suppress(ClosedByRelayError, BrokenPipeError, ConnectionResetError):
-            while True:
+            for _ in range(600):
                 sender.send(Heartbeat())
                 assert sender.next() == Heartbeat()
+                is_readable(sender.plug, seconds=0.05)
         assert "reason=push_session_deadline" in relay.log()
 
 
-def test_a_silent_receive_session_is_closed(tmp_path: Path) -> None:
-    with running(tmp_path / "data", "--idle-close=500ms") as relay, closing(session(relay, "receive", DANA)) as silent:
+def test_a_silent_receive_session_is_closed_and_one_with_heartbeats_is_not(tmp_path: Path) -> None:
+    with (
+        running(tmp_path / "data", "--idle-close=1500ms") as relay,
+        closing(session(relay, "receive", ERIN)) as beating,
+        closing(session(relay, "receive", DANA)) as silent,
+    ):
+        for _ in range(600):
+            beating.send(Heartbeat())
+            assert beating.next() == Heartbeat()
+            if is_readable(silent.plug, seconds=0.05):
+                break
         awaits_close(silent)
-        assert "reason=idle" in relay.log()
+        beating.send(Heartbeat())
+        assert beating.next() == Heartbeat()
+        assert relay.log().count("reason=idle") == 1
+
+
+def is_readable(plug: socket.socket, seconds: float) -> bool:
+    """Whether something came, or the end, within that time."""
+    return bool(select.select([plug], [], [], seconds)[0])
 
 
 # -- bounds
