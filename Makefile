@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 JOBS ?= auto
 
-.PHONY: conformance test lint types format bench coverage protobuf clean
+.PHONY: conformance test test-container lint types format bench coverage protobuf clean
 
 conformance: $(READY)  ## run the main job on the reference
 	$(BIN)/pytest conformance -n $(JOBS)
@@ -13,7 +13,10 @@ conformance: $(READY)  ## run the main job on the reference
 test: $(READY) lint types  ## the kit's own tests, linters and type checks
 	$(BIN)/python -m conformance lint
 	$(BIN)/python -m conformance coverage
-	$(BIN)/pytest tests -n $(JOBS) --dist worksteal
+	$(BIN)/pytest tests --ignore tests/container -n $(JOBS) --dist worksteal
+
+test-container: $(READY)  ## what needs a Docker engine and the image that .ci/reference-image.sh builds
+	$(BIN)/pytest tests/container
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -6,7 +6,7 @@ import importlib
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
@@ -18,6 +18,7 @@ from conformance.drivers.live_relay import LiveRelay
 from conformance.drivers.process import ProcessLink
 from conformance.drivers.relay_manifest import RelayManifest
 from conformance.drivers.relay_program import RelayProgram
+from conformance.drivers.sandbox import MEBIBYTE, Sandbox
 from conformance.drivers.tcp_relay import TcpRelayLink
 from conformance.durations import parse_duration
 from conformance.schema_faults import file_schema, nearest
@@ -60,6 +61,7 @@ class Adapter:
     wire: str = "draft-1"
     relay: RelayManifest | None = None
     address: RelayAddress | None = None
+    sandbox: Sandbox | None = None
 
     def link(self, role: str) -> Link:
         """A driver of this adapter for one role, not yet started. Raises AdapterError."""
@@ -67,6 +69,8 @@ class Adapter:
             return InProcessLink(self._factory()(role, self.member))
         if self.driver == "tcp":
             return self._over_tcp()
+        if self.sandbox is not None:
+            return self._container(self.sandbox, role)
         words = {"{python}": sys.executable, "{role}": role}
         return ProcessLink([words.get(part, part) for part in self.command], self.folder, self.timeouts.reply)
 
@@ -86,6 +90,12 @@ class Adapter:
         if self.relay is None:
             raise AdapterError(f"adapter {self.name} says neither how its relay is started nor where it is")
         return CommandRelay(self.relay, self.folder, self.timeouts.start)
+
+    def _container(self, sandbox: Sandbox, role: str) -> Link:
+        from conformance.drivers.container import ContainerLink  # noqa: PLC0415 - loads docker where it is wanted
+
+        command = tuple(role if part == "{role}" else part for part in sandbox.command)
+        return ContainerLink(replace(sandbox, command=command), self.timeouts.reply)
 
     def _factory(self) -> Factory:
         return cast("Factory", self.imported(self.factory.partition(":")[2]))
@@ -109,10 +119,7 @@ def find(word: str, folder: Path) -> Adapter:
     if word.startswith(SCHEME):
         return _from_address(word, folder)
     if word.startswith("image:"):
-        raise AdapterError(
-            f"--adapter={word}: containers are not supported by this version of the kit; "
-            "write a driver for your system, see adapters/README.md"
-        )
+        return _from_image(word.removeprefix("image:"), folder)
     try:
         for path in _places(word, folder):
             if path.is_file():
@@ -180,7 +187,26 @@ def _read(path: Path) -> Adapter:
         wire=str(fields.get("wire", "draft-1")),
         relay=relay_adapter.manifest(fields) if fields["driver"] == "tcp" else None,
         address=relay_adapter.address(fields),
+        sandbox=_sandbox(fields) if fields["driver"] == "container" else None,
     )
+
+
+def _sandbox(fields: Mapping[str, Value]) -> Sandbox:
+    command = tuple(str(part) for part in _list(fields.get("command", [])))
+    default = Sandbox("")
+    return Sandbox(
+        str(fields["image"]),
+        command,
+        memory=_mebibytes(str(fields["memory"])) if "memory" in fields else default.memory,
+        pids=int(str(fields.get("pids", default.pids))),
+        writable=fields.get("writable") is True,
+    )
+
+
+def _mebibytes(text: str) -> int:
+    """Bytes, of what the schema lets pass: `256MiB` or `1GiB`."""
+    number, unit = int(text[:-3]), text[-3:]
+    return number * MEBIBYTE * (1024 if unit == "GiB" else 1)
 
 
 def _from_command(text: str, folder: Path) -> Adapter:
@@ -200,6 +226,12 @@ def _from_address(word: str, folder: Path) -> Adapter:
     except RelayAddressError as error:
         raise AdapterError(f"--adapter={word[:200]}: {error}") from None
     return Adapter(name="live-relay", roles=("relay",), driver="tcp", folder=folder, address=address)
+
+
+def _from_image(image: str, folder: Path) -> Adapter:
+    if not image:
+        raise AdapterError("--adapter=image: needs the name of an image, such as --adapter=image:mysdk:latest")
+    return Adapter(name=image, roles=(), driver="container", folder=folder, sandbox=Sandbox(image))
 
 
 def _places(word: str, folder: Path) -> Iterator[Path]:
