@@ -43,6 +43,9 @@ class RunningRelay:
             )
         assert self.process.stdout is not None
         ready = self.process.stdout.readline()
+        if not ready.startswith("ready "):
+            self.process.kill()
+            self.process.communicate()
         assert ready.startswith("ready trueseal://"), self.log()
         self.address = parse(ready.removeprefix("ready ").strip())
 
