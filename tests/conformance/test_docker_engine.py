@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance import container_start
 from conformance.adapter import Adapter, AdapterError, find, read
 from conformance.drivers.attached import STDERR, STDOUT, AttachedOutput
 from conformance.drivers.container import ContainerLink
@@ -92,3 +93,9 @@ def _manifest(folder: Path, more: str = "") -> Adapter:
     path = folder / "adapter.yaml"
     path.write_text(MANIFEST + more, encoding="utf-8")
     return read(path)
+
+
+def test_the_benchmark_says_why_it_measures_no_container(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
+    told = container_start.measured()
+    assert told.startswith("a container's start: not measured, for no Docker engine answers at unix://")
