@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 from adapters.deviation import Deviation
-from adapters.mutants import relay_program as mutant_programs
-from adapters.mutants.registry import MUTANTS
+from adapters.mutants.registry import MUTANTS, PROGRAM_MUTANTS
 from adapters.program_deviation import with_relay
 from adapters.variants import relay_program as variant_programs
 from adapters.variants.registry import VARIANTS
@@ -23,7 +22,7 @@ from reference_impl.relay.relay import Relay
 @cache
 def programs() -> Mapping[str, type[RelayProgram]]:
     """Every deviating relay program by `FAMILY/MEMBER`."""
-    found = {f"mutants/{each.name}": each.program for each in mutant_programs.MUTANTS}
+    found = {f"mutants/{each.name}": each.program for each in PROGRAM_MUTANTS}
     found |= {f"variants/{each.name}": each.program for each in variant_programs.VARIANTS}
     families: Mapping[str, Sequence[Deviation]] = {"mutants": MUTANTS, "variants": VARIANTS}
     for family, members in families.items():

@@ -62,7 +62,7 @@ def vectors_by_clause() -> Mapping[str, Sequence[str]]:
 
 def mutants_by_clause() -> Mapping[str, Sequence[str]]:
     """The names of the mutants that break each clause."""
-    mutants: Iterable[Breaking] = importlib.import_module(MUTANTS).MUTANTS
+    mutants: Iterable[Breaking] = importlib.import_module(MUTANTS).EVERY_MUTANT
     found: dict[str, list[str]] = defaultdict(list)
     for mutant in mutants:
         found[mutant.breaks].append(mutant.name)

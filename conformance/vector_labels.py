@@ -41,6 +41,7 @@ _NAMING: Mapping[tuple[str, str], Thing] = {
     ("relay", "push_many"): Thing.PUSHED,
     ("relay", "push_pipelined"): Thing.PUSHED,
     ("relay", "open_session"): Thing.SESSION,
+    ("relay", "connect"): Thing.SESSION,
 }
 _USING: Mapping[tuple[str, str], tuple[_Use, ...]] = {
     ("device", "deliver_again"): (_Use("", _BLOB),),
@@ -52,6 +53,10 @@ _USING: Mapping[tuple[str, str], tuple[_Use, ...]] = {
     ("device", "refuse_push"): (_Use("of", _SENT),),
     ("relay", "close_session"): (_Use("", _SESSION),),
     ("relay", "deliver_ack"): (_Use("of", _PUSHED), _Use("session", _SESSION)),
+    ("relay", "send_frame"): (_Use("via", _SESSION),),
+    ("relay", "send_bytes"): (_Use("via", _SESSION), _Use("replay_of", _SESSION)),
+    ("relay", "pause_reading"): (_Use("", _SESSION),),
+    ("relay", "disconnect"): (_Use("", _SESSION), _Use("of", _SESSION)),
 }
 _EXPECTING: Mapping[tuple[str, str], tuple[_Use, ...]] = {
     ("device", "push"): (_Use("of", _SENT),),
@@ -62,6 +67,10 @@ _EXPECTING: Mapping[tuple[str, str], tuple[_Use, ...]] = {
     ("relay", "push_refused"): (_Use("of", _PUSHED),),
     ("relay", "delivered"): (_Use("of", _PUSHED), _Use("session", _SESSION)),
     ("relay", "session_closed"): (_Use("", _SESSION),),
+    ("relay", "version_refused"): (_Use("via", _SESSION),),
+    ("relay", "error_frame"): (_Use("via", _SESSION),),
+    ("relay", "heartbeat"): (_Use("", _SESSION),),
+    ("relay", "disconnected"): (_Use("", _SESSION),),
 }
 
 

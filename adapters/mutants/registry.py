@@ -13,13 +13,16 @@ from adapters.mutants import (
     pairing,
     receiving,
     relay,
+    relay_program,
     relay_refusals,
+    relay_sockets,
     replay_window,
     sealed,
     sending,
     sending_time,
     versions,
 )
+from adapters.program_deviation import ProgramMutant
 
 MUTANTS: tuple[Mutant, ...] = (
     *codec.MUTANTS,
@@ -38,6 +41,9 @@ MUTANTS: tuple[Mutant, ...] = (
     *sending_time.MUTANTS,
     *versions.MUTANTS,
 )
+PROGRAM_MUTANTS: tuple[ProgramMutant, ...] = (*relay_program.MUTANTS, *relay_sockets.MUTANTS)
+"""Relay programs, to be judged over their sockets: see `adapters/relay_program.py`."""
+EVERY_MUTANT: tuple[Mutant | ProgramMutant, ...] = (*MUTANTS, *PROGRAM_MUTANTS)
 FAMILY = Family(MUTANTS)
 members = FAMILY.members
 boot = FAMILY.boot

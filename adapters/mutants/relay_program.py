@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
 from adapters.program_deviation import ProgramMutant, with_session
@@ -204,22 +203,6 @@ class IgnoresTheSignal(RelayProgram):
         pass
 
 
-class StopsAtOnce(RelayProgram):
-    """Cuts every connection on SIGTERM, whatever was received or is still to be sent."""
-
-    async def drain(self) -> None:
-        for session in list(self.sessions.values()):
-            session.cut()
-
-
-class GoesOnWhileDraining(RelayProgram):
-    """Takes connections and pushes for as long as the drain may last."""
-
-    async def drain(self) -> None:
-        await asyncio.sleep(self.deadlines.shutdown_drain / 1000)
-        await super().drain()
-
-
 class DrainsWithoutEnd(RelayProgram):
     """Waits until the last device has gone by itself."""
 
@@ -246,17 +229,6 @@ class PlacesAreNotGivenBack(RelayProgram):
 class ListenersShareTheBound(RelayProgram):
     def has_room(self, session: WireSession) -> bool:
         return sum(self.counts.values()) < self.deadlines.max_connections
-
-
-class EachDeviceOnce(RelayProgram):
-    """Ends the session that a device has for its next one."""
-
-    def established(self, session: WireSession) -> None:
-        for each in list(self.sessions.values()):
-            same = each.connection.remote_pub == session.connection.remote_pub
-            if session.kind == each.kind == "receive" and each is not session and same:
-                each.end("another_session")
-        super().established(session)
 
 
 MUTANTS = (
@@ -325,17 +297,12 @@ MUTANTS = (
         with_session(HeartbeatsAreNothing),
     ),
     ProgramMutant("relay-program-ignores-the-signal", "RLY-026", "goes on after SIGTERM", IgnoresTheSignal),
-    ProgramMutant("relay-program-stops-at-once", "RLY-026", "answers nothing after SIGTERM", StopsAtOnce),
-    ProgramMutant(
-        "relay-program-goes-on-while-draining", "RLY-026", "takes new work after SIGTERM", GoesOnWhileDraining
-    ),
     ProgramMutant("relay-program-drains-without-end", "RLY-026", "waits for its devices to go", DrainsWithoutEnd),
     ProgramMutant("relay-program-half-the-connections", "RLY-027", "serves half of them", HalfTheConnections),
     ProgramMutant("relay-program-keeps-places", "RLY-027", "counts connections that are over", PlacesAreNotGivenBack),
     ProgramMutant(
         "relay-program-listeners-share", "RLY-027", "has one bound for both listeners", ListenersShareTheBound
     ),
-    ProgramMutant("relay-program-each-device-once", "RLY-027", "lets a device have one session", EachDeviceOnce),
     ProgramMutant(
         "relay-program-one-inbox-for-all", "RLY-028", "opens the first device's inbox to all", ForOneDeviceOnly
     ),

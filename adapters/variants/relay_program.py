@@ -10,6 +10,7 @@ from reference_impl.relay.wire_session import WireSession
 from reference_impl.wire import frames
 from reference_impl.wire.frames import Frame
 
+BATCH = 4
 BATCH_SECONDS = 0.02
 PIECE_BYTES = 7
 WHOLE_BYTES = 70
@@ -33,12 +34,16 @@ class EndsPushSessions(WireSession):
 
 
 class DeliversInBatches(WireSession):
-    """Sends Blobs together with what comes within 20 ms."""
+    """Sends up to four Blobs together, when the fourth is there or 20 ms have passed."""
+
+    gathered = 0
 
     def flush(self) -> None:
-        if self.kind == "receive" and self.connection.established:
+        if self.kind == "receive" and self.connection.established and self.gathered < BATCH - 1:
+            self.gathered += 1
             self.loop.call_later(BATCH_SECONDS, super().flush)
         else:
+            self.gathered = 0
             super().flush()
 
 

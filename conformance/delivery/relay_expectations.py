@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from conformance.delivery import relay_connection_expectations
 from conformance.delivery.life import Killed
 from conformance.delivery.relay_records import BlobDelivered, PushAnswered, SessionEnded
 from conformance.delivery.relay_world import UNTYPED, RelayWorld
@@ -21,6 +22,7 @@ class RelayExpectations:
             "delivered": self.delivered,
             "session_closed": self.session_closed,
             "died": self.died,
+            **relay_connection_expectations.table(),
         }
 
     def push_acked(self, argument: Argument) -> Sequence[Matcher]:

@@ -29,6 +29,11 @@ class RelayStimuli:
             "restart": world.restart,
             "store": lambda argument: world.switch_store(argument.text("of")),
             "crash_at_write": self.crash_at_write,
+            "connect": world.connections.connect,
+            "send_frame": world.connections.send_frame,
+            "send_bytes": world.connections.send_bytes,
+            "pause_reading": world.connections.pause_reading,
+            "disconnect": world.connections.disconnect,
         }
 
     # -- the life of the relay ----------------------------------------------------------------------------------
@@ -57,8 +62,9 @@ class RelayStimuli:
     def push_pipelined(self, argument: Argument) -> None:
         self._needs_relay()
         several = argument.get("of")
-        for each in several if isinstance(several, list) else []:
-            self._push(Argument(each))
+        with self.world.connections.together():
+            for each in several if isinstance(several, list) else []:
+                self._push(Argument(each))
         self.world.await_answers()
 
     def _push(self, argument: Argument) -> None:
@@ -69,7 +75,7 @@ class RelayStimuli:
             return
         recipient, envelope = argument.text("to"), self._envelope(argument, label)
         push = self.world.pushes.add(label, via, recipient, envelope)
-        self.world.push(push, self.world.devices[recipient].public + envelope)
+        self.world.push(push, self.world.devices[recipient].public + envelope, argument.number("cut_after", 0))
 
     def _envelope(self, argument: Argument, label: str) -> bytes:
         """A size alone is filled with bytes that only this label has, so that no two pushes look alike."""

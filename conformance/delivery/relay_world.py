@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from conformance.delivery.life import EPOCH, ClockMoved, Killed
+from conformance.delivery.relay_connection_records import ConnectionClosed, Established, HeartbeatCame
+from conformance.delivery.relay_connections import Bare, Connections
 from conformance.delivery.relay_devices import devices
 from conformance.delivery.relay_pushes import Push, Pushes, State
 from conformance.delivery.relay_records import (
@@ -79,9 +81,12 @@ class RelayWorld:
         self._push_sessions: dict[str, str] = {}
         self._opening = False
         self._early: list[Call] = []
+        self.connections = Connections(self)
         self._incoming: Mapping[str, Callable[[Call], None]] = {
             "deliver": self._deliver,
             "session.closed": self._session_closed,
+            "connection.data": self.connections.data,
+            "connection.closed": self.connections.closed,
         }
 
     # -- time and quiet -----------------------------------------------------------------------------------------
@@ -208,6 +213,7 @@ class RelayWorld:
         """The relay does not run any more: every session is over, and no push will be answered."""
         self.open_now = False
         self.pushes.cut_off()
+        self.connections.forget()
         self._push_sessions.clear()
         self._early.clear()
         for session in self.sessions.values():
@@ -235,6 +241,12 @@ class RelayWorld:
 
     def session(self, label: str) -> ReceiveSession:
         session = self.sessions.get(label)
+        if session is None and self.connections.find(label) is not None:
+            raise SpecBrokenError(
+                f"the handshake on {label} was not finished, so there is no Receive Session",
+                expected=f"a Receive Session on {label}",
+                observed="none",
+            )
         if session is None:
             raise VectorError(f"no Receive Session is called {label}")
         return session
@@ -294,6 +306,10 @@ class RelayWorld:
             return
         if push is not None and valid:
             push.deleted = True
+        bare = self.connections.find(session.label)
+        if bare is not None:
+            self.connections.deliver_ack(bare, blob_id)
+            return
         self.system.notify("deliver_ack", {"session": session.name, "blob_id": blob_id})
 
     def _serve_early(self) -> None:
@@ -304,9 +320,10 @@ class RelayWorld:
 
     # -- pushes -------------------------------------------------------------------------------------------------
 
-    def push(self, push: Push, body: bytes) -> None:
+    def push(self, push: Push, body: bytes, cut_after: int = 0) -> None:
         """Send a push without waiting for its answer. `body` is that of the Push frame."""
-        session = self._push_session(push.session)
+        bare = self.connections.find(push.session) is not None
+        session = "" if bare else self._push_session(push.session)
         if not self.open_now:
             push.state = State.CUT
             return
@@ -319,6 +336,11 @@ class RelayWorld:
             recipient=push.recipient,
             size=len(push.envelope),
         )
+        if bare:
+            if not cut_after:
+                self.record(pushed)
+            self.connections.push(push, body, cut_after)
+            return
         self.record(pushed)
         params: JsonObject = {"session": session, "body": base64.b64encode(body).decode("ascii")}
         try:
@@ -371,6 +393,32 @@ class RelayWorld:
         )
         self.see(answered)
 
+    # -- bare connections ---------------------------------------------------------------------------------------
+
+    def answered(self, push: Push, result: JsonObject) -> None:
+        self._push_answered(push, result)
+
+    def opened_on(self, bare: Bare) -> None:
+        session = ReceiveSession(bare.label, bare.name, bare.device)
+        self.sessions[bare.label] = self._by_name[bare.name] = session
+        self.record(ReceiveSessionOpened(at=self.at, step=self.step, session=bare.label, device=bare.device))
+
+    def delivered_on(self, bare: Bare, blob_id: int, envelope: bytes) -> None:
+        text = base64.b64encode(envelope).decode("ascii")
+        self._deliver(Call("deliver", {"session": bare.name, "blob_id": str(blob_id), "envelope": text}, None))
+
+    def left_on(self, bare: Bare) -> None:
+        session = self.sessions.get(bare.label)
+        if session is not None and not session.problem:
+            session.problem = "left"
+            self.record(ReceiveSessionLeft(at=self.at, step=self.step, session=bare.label, device=session.device))
+
+    def ended_on(self, bare: Bare) -> None:
+        session = self.sessions.get(bare.label)
+        if session is not None and not session.problem:
+            session.problem = "ended"
+            self.see(SessionEnded(at=self.at, step=self.step, session=bare.label, device=session.device))
+
     # -- the record ---------------------------------------------------------------------------------------------
 
     def record(self, record: Record) -> None:
@@ -383,13 +431,13 @@ class RelayWorld:
         self.observed.append(record)
 
     def is_closed(self, record: Record) -> bool:
-        return not isinstance(record, SessionEnded)
+        return not isinstance(record, SessionEnded | ConnectionClosed | HeartbeatCame | Established)
 
     # -- what the relay sends -----------------------------------------------------------------------------------
 
     def receive(self, call: Call) -> None:
-        name = str(call.params["session"])
-        if self._opening and name not in self._by_name and name not in self._push_sessions.values():
+        name = str(call.params.get("session", ""))
+        if self._opening and name and name not in self._by_name and name not in self._push_sessions.values():
             self._early.append(call)
             return
         self._incoming[call.method](call)

@@ -192,9 +192,11 @@ class TcpRelayLink:
         self._traffic.serve_until(self._has_ended, LEAVING_SECONDS)
         self._traffic.leave_all()
         if not self._traffic.serve_until(self._has_ended, self._stop_seconds):
-            raise DriverError(
-                f"the relay did not end within {self._stop_seconds:g} s of being asked to; let it end, or raise "
-                "`timeouts.start` in the manifest"
+            raise SpecBrokenError(
+                f"the relay did not end within {self._stop_seconds:g} s of being asked to",
+                expected="it ends within 10 s of the stop signal",
+                observed="it goes on running",
+                clause="RLY-026",
             )
         self._program.kill()
         self._forget()

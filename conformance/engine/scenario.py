@@ -114,18 +114,21 @@ class Scenario:
         while verdict.missing and self._to_next_timer(deadline):
             verdict = self._best(alternatives)
         if verdict.missing:
-            verdict = self._await(alternatives, verdict)
+            verdict = self._await(alternatives, verdict, bounded=any(_within(step) for step in steps))
         self._judge(verdict, stimulus)
         for step in queries:
             world.step = step.number
             self._ask(step)
         world.observed.clear()
 
-    def _await(self, alternatives: Sequence[Alternative], verdict: _Verdict) -> _Verdict:
-        """Quiet or not, a system in real time may be slow: wait for what is missing as long as for any answer."""
+    def _await(self, alternatives: Sequence[Alternative], verdict: _Verdict, *, bounded: bool) -> _Verdict:
+        """Quiet or not, a system in real time may be slow: wait for what is missing as long as for any answer.
+
+        `bounded`: the vector says how long it may take, and so long was waited already.
+        """
         world = self._world
         came = 0
-        deadline = time.monotonic() + world.patience
+        deadline = time.monotonic() + (0 if bounded else world.patience)
         while verdict.missing and world.await_more(deadline - time.monotonic()):
             came += 1
             verdict = self._best(alternatives)
