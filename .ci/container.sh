@@ -51,6 +51,20 @@ assert not different, f"in process and in a container differ in {sorted(differen
 print(f"{len(other)} cases have the same verdict in process and in a container.")
 COMPARE
 
+# The reference relay as an image, over its sockets: the verdicts of the same relay as a command.
+.venv/bin/pytest conformance -n 8 -q --adapter=reference-relay-image --results=reports/relay-image.json
+.venv/bin/python - <<'COMPARE'
+import json
+
+one, other = (
+    {case["id"]: case["outcome"] for case in json.load(open(f"reports/{name}.json", encoding="utf-8"))["cases"]}
+    for name in ("tcp", "relay-image")
+)
+different = {case for case in one.keys() | other.keys() if one.get(case) != other.get(case)}
+assert not different, f"as a command and as an image differ in {sorted(different)}"
+print(f"{len(other)} cases have the same verdict by command and by image.")
+COMPARE
+
 left=$(docker ps --all --quiet --filter label=org.trueseal.conformance.run)
 if [ -n "$left" ]; then
     echo "Containers stayed behind: $left" >&2

@@ -23,7 +23,7 @@ if [ "$(cat "$made" 2>/dev/null)" != "$recipe" ]; then
     mmdebstrap --quiet --variant=extract --include=python3 bookworm "$root" http://deb.debian.org/debian
     # Wheels for the image's Python, whichever runs here.
     .venv/bin/python -m pip install --quiet --disable-pip-version-check --target "$root/$site" \
-        --python-version 3.11 --implementation cp --only-binary=:all: "cryptography>=44" "protobuf>=6.30" pyyaml
+        --python-version 3.11 --implementation cp --only-binary=:all: "cryptography>=44" "protobuf>=7.35.1" pyyaml
     # The container's root is read-only: what is not compiled now is compiled at every start.
     chroot "$root" python3 -m compileall -q /usr/lib/python3.11 "/$site"
     echo "$recipe" >"$made"

@@ -89,6 +89,10 @@ class Adapter:
             return LiveRelay(self.address)
         if self.relay is None:
             raise AdapterError(f"adapter {self.name} says neither how its relay is started nor where it is")
+        if self.sandbox is not None:
+            from conformance.drivers.container_relay import ContainerRelay  # noqa: PLC0415 - loads docker where wanted
+
+            return ContainerRelay(self.relay, self.sandbox, self.timeouts.start)
         return CommandRelay(self.relay, self.folder, self.timeouts.start)
 
     def _container(self, sandbox: Sandbox, role: str) -> Link:
@@ -187,7 +191,7 @@ def _read(path: Path) -> Adapter:
         wire=str(fields.get("wire", "draft-1")),
         relay=relay_adapter.manifest(fields) if fields["driver"] == "tcp" else None,
         address=relay_adapter.address(fields),
-        sandbox=_sandbox(fields) if fields["driver"] == "container" else None,
+        sandbox=_sandbox(fields) if "image" in fields and fields["driver"] in ("container", "tcp") else None,
     )
 
 

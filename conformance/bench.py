@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from conformance import container_start, relay_bench
+from conformance import container_start, relay_bench, socket_runs
 from conformance.codec.files import codec_files
 from conformance.data_files import vectors_root
 from conformance.drivers.process import ProcessLink
@@ -105,6 +105,8 @@ def run(args: argparse.Namespace) -> int:  # noqa: ARG001 - every command gets i
         print(measures[-1], flush=True)
     for figure in relay_bench.figures():
         print(figure, flush=True)
+    for line in socket_runs.measured():
+        print(line, flush=True)
     print(container_start.measured(), flush=True)
     return 0 if all(measure.holds for measure in measures) else 1
 

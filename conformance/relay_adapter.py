@@ -68,19 +68,26 @@ def _strangers(fields: Fields) -> Iterator[SchemaFault]:
 
 
 def _shape(fields: Fields) -> Iterator[SchemaFault]:
-    if ("address" in fields) == ("command" in fields):
-        yield SchemaFault(("driver",), "tcp takes either a command, to start a relay, or the address of one that runs.")
+    if ("address" in fields) == bool({"command", "image"} & set(fields)):
+        yield SchemaFault(
+            ("driver",), "tcp takes either a command or an image, to start a relay, or the address of one that runs."
+        )
     elif "address" in fields:
         for name in _ONLY_STARTED:
             if name in fields:
                 yield SchemaFault((name,), "is for a relay that the kit starts, and this one runs at its `address`.")
     elif "relay_key" not in fields:
-        yield SchemaFault(("command",), "`relay_key` is missing: where the relay's public key is found.")
+        yield SchemaFault((_starter(fields),), "`relay_key` is missing: where the relay's public key is found.")
     for name, each in _mapping(fields.get("settings")).items():
         yield from _one_of(("settings", name), _mapping(each), ("arguments", "environment"))
     for name, ways in (("ready", ("http", "line")), ("relay_key", ("hex", "file", "line"))):
         if name in fields:
             yield from _one_of((name,), _mapping(fields[name]), ways)
+
+
+def _starter(fields: Fields) -> str:
+    """What says how the relay is started."""
+    return "command" if "command" in fields else "image"
 
 
 def _one_of(place: NodePath, fields: Fields, ways: tuple[str, ...]) -> Iterator[SchemaFault]:
@@ -104,9 +111,10 @@ def _missing(fields: Fields) -> Iterator[SchemaFault]:
         word for place, text in _texts(fields) if place[0] in ("command", "environment") for word in placeholders(text)
     }
     for word, what in (("data", "where to keep its data"), *((port, "where to listen") for port in _PORTS)):
-        if "command" in fields and word not in told:
+        if "address" not in fields and word not in told:
             yield SchemaFault(
-                ("command",), f"{{{word}}} stands neither here nor in environment; the relay must be told {what}."
+                (_starter(fields),),
+                f"{{{word}}} stands neither in command nor in environment; the relay must be told {what}.",
             )
     if "health_port" in placeholders(str(_mapping(fields.get("ready")).get("http"))) and "health_port" not in told:
         yield SchemaFault(

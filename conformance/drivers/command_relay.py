@@ -182,6 +182,10 @@ class CommandRelay:
 
     # -- the relay's key ----------------------------------------------------------------------------------------
 
+    def _seen_here(self, words: Words) -> Words:
+        """The words as the kit must read them, where the relay sees another path than the kit."""
+        return words
+
     def _make_key(self, words: Words, environment: Mapping[str, str], deadline: float) -> None:
         """Run the command that makes the key, once for each data folder."""
         key = self._manifest.relay_key
@@ -210,7 +214,7 @@ class CommandRelay:
             printed = self._key_in.get(words["data"], "") if key.command else self.last_words()
             match = key.line.search(printed)
             return _checked(match[1] if match else "", f"nothing printed matches {key.line.pattern!r}")
-        path = filled(key.file, words)
+        path = filled(key.file, self._seen_here(words))
         try:
             with open(path, "rb") as file:
                 text = file.read(MAX_KEY_FILE).decode("utf-8", "replace")

@@ -11,7 +11,7 @@ import secrets
 import shutil
 import socket
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import docker
@@ -21,6 +21,7 @@ from docker.types import LogConfig, Mount
 from requests.exceptions import RequestException
 
 from conformance.drivers.data_folder import PREFIX
+from conformance.drivers.relay_ports import LOOPBACK
 from conformance.drivers.run_labels import FOLDER, RUN, is_left_over, labels
 from conformance.drivers.sandbox import MEBIBYTE, Sandbox
 from conformance.outcome import DriverError
@@ -39,8 +40,14 @@ class Engine:
         self._client = client
         self._user = user
 
-    def create(self, sandbox: Sandbox, data: Path) -> Container:
-        """A container that is not started yet, with a name of its own and `data` at DATA."""
+    def create(
+        self, sandbox: Sandbox, data: Path, *, ports: Sequence[int] = (), environment: Mapping[str, str] | None = None
+    ) -> Container:
+        """A container that is not started yet, with a name of its own and `data` at DATA.
+
+        It has no network, unless it is to be reached at `ports`: those are published under the same numbers, on
+        loopback.
+        """
         with _told(STOPPED):
             try:
                 self._client.images.get(sandbox.image)
@@ -58,10 +65,11 @@ class Engine:
                 user=self._user,
                 init=True,  # a program that is no init has no signals, and its children nobody to wait for them
                 stdin_open=True,
-                network_mode="none",
+                network_mode="bridge" if ports else "none",
+                ports={f"{port}/tcp": (LOOPBACK, port) for port in ports},
                 read_only=not sandbox.writable,
                 tmpfs={"/tmp": f"size={64 * MEBIBYTE},mode=1777"},  # noqa: S108 - the container's, empty at each start
-                environment={"HOME": "/tmp"},  # noqa: S108 - its user may have no home there
+                environment={"HOME": "/tmp", **(environment or {})},  # noqa: S108 - its user may have no home there
                 mounts=[Mount(DATA, str(data), type="bind")],
                 mem_limit=sandbox.memory,
                 memswap_limit=sandbox.memory,
@@ -127,6 +135,12 @@ def kill(container: Container) -> None:
     """SIGKILL to all that runs in it. Returns when it has ended."""
     with _told(STOPPED), contextlib.suppress(APIError):  # it has ended already
         container.kill()
+
+
+def signal(container: Container, name: str) -> None:
+    """Send a signal to the program in it; to one that has ended already nothing."""
+    with _told(STOPPED), contextlib.suppress(APIError):
+        container.kill(signal=name)
 
 
 def remove(container: Container) -> None:

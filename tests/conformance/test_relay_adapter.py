@@ -26,7 +26,7 @@ def manifest(folder: Path, text: str) -> Path:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (HEAD, ":3: driver: tcp takes either a command, to start a relay, or the address of one that"),
+        (HEAD, ":3: driver: tcp takes either a command or an image, to start a relay, or the address of"),
         (HEAD + COMMAND, ":4: command: `relay_key` is missing"),
         (HEAD + COMMAND + KEY.replace("}\n", ", line: '(ab)'}\n"), ":5: relay_key: takes one of hex, file, line."),
         (HEAD.replace("relay\nd", "device\nd") + COMMAND + KEY, ":2: role"),
