@@ -38,7 +38,7 @@ def serve(driver: Driver, source: Iterable[bytes] | None = None, sink: BinaryIO 
     encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
     for line in lines:
         try:
-            _write(out, _answers(driver, line), encode)
+            _write(out, answers(driver, line), encode)
         except Crash as crash:
             _write(out, crash.said, encode)
             kill_process()
@@ -50,7 +50,7 @@ def _write(out: BinaryIO, messages: Sequence[JsonObject], encode: Callable[[Json
         out.flush()
 
 
-def _answers(driver: Driver, line: bytes) -> list[JsonObject]:
+def answers(driver: Driver, line: bytes) -> list[JsonObject]:
     try:
         message = DECODE(line.decode("utf-8"))
     except (ValueError, RecursionError):

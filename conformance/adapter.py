@@ -12,6 +12,7 @@ from typing import cast
 
 from conformance import relay_adapter
 from conformance.drivers.command_relay import CommandRelay
+from conformance.drivers.device_over_tcp import DeviceOverTcpLink
 from conformance.drivers.in_process import Boot, InProcessLink
 from conformance.drivers.link import Link
 from conformance.drivers.live_relay import LiveRelay
@@ -62,6 +63,8 @@ class Adapter:
     relay: RelayManifest | None = None
     address: RelayAddress | None = None
     sandbox: Sandbox | None = None
+    sockets: bool = False
+    """`link: tcp`: the device reaches the kit's relay over sockets."""
 
     def link(self, role: str) -> Link:
         """A driver of this adapter for one role, not yet started. Raises AdapterError."""
@@ -72,7 +75,10 @@ class Adapter:
         if self.sandbox is not None:
             return self._container(self.sandbox, role)
         words = {"{python}": sys.executable, "{role}": role}
-        return ProcessLink([words.get(part, part) for part in self.command], self.folder, self.timeouts.reply)
+        process = ProcessLink([words.get(part, part) for part in self.command], self.folder, self.timeouts.reply)
+        if not self.sockets:
+            return process
+        return DeviceOverTcpLink(process, load_profile(self.wire), plain=self.envelopes == "plain")
 
     def _over_tcp(self) -> Link:
         return TcpRelayLink(
@@ -191,6 +197,7 @@ def _read(path: Path) -> Adapter:
         wire=str(fields.get("wire", "draft-1")),
         relay=relay_adapter.manifest(fields) if fields["driver"] == "tcp" else None,
         address=relay_adapter.address(fields),
+        sockets=fields.get("link") == "tcp",
         sandbox=_sandbox(fields) if "image" in fields and fields["driver"] in ("container", "tcp") else None,
     )
 

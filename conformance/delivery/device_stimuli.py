@@ -175,6 +175,7 @@ class DeviceStimuli:
 
     def relay_version(self, argument: Argument) -> None:
         self.world.relay.versions = (argument.number("min"), argument.number("max"))
+        self.world.tell_versions()
 
     def _waiting(self, argument: Argument) -> WaitingPush:
         label, to = argument.text("of"), argument.text("to", "")

@@ -129,6 +129,7 @@ class DeviceWorld:
             "handler.call": self._handler_call,
             "issue": self._issue,
             "event": self._event,
+            "relay.version_refused": self._version_refused,
         }
 
     # -- time and quiet -----------------------------------------------------------------------------------------
@@ -178,6 +179,12 @@ class DeviceWorld:
                 self.died()
         self.settle()
 
+    def tell_versions(self) -> None:
+        """Over sockets the link refuses versions itself, before there is anything that a world could answer."""
+        if "tcp" in self.system.capabilities:
+            low, high = self.relay.versions
+            self.system.notify("relay.versions", {"min": low, "max": high})
+
     # -- life ---------------------------------------------------------------------------------------------------
 
     def set_up(self) -> None:
@@ -203,6 +210,7 @@ class DeviceWorld:
         self.record(Started(at=self.at, step=self.step, again=self.opened))
         self.handler_registered = False
         self.call("open", params)
+        self.tell_versions()
         self.opened = self.opened_now = True
         self.lives += 1
         self._identity_changed = self._identity_changed or self.lives > 1
@@ -368,6 +376,13 @@ class DeviceWorld:
         self._answer(call, answer)
         if session:
             self._greet_session(device, session)
+
+    def _version_refused(self, call: Call) -> None:
+        """Over sockets a device is refused before it has said anything else."""
+        kind = call.params["kind"]
+        self._count(f"tries Transport Version {call.params['transport_version']} on the {kind} listener", "SND-020")
+        if kind == "receive":
+            self.see(SessionOpened(at=self.at, step=self.step, session="", outcome="unsupported"))
 
     def _greet_session(self, device: str, session: str) -> None:
         """Send what was never sent; what was sent before and not acked waits for `deliver_again`."""

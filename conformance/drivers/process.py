@@ -97,6 +97,10 @@ class ProcessLink:
     def stop(self) -> None:
         self.kill()
 
+    def outputs(self) -> Sequence[int]:
+        """The descriptors on which it says something; empty while it does not run, or once it has closed them."""
+        return () if self._process is None or self._stdout_ended else (self._out, self._errors.fileno())
+
     @contextlib.contextmanager
     def data_folder(self) -> Iterator[str]:
         with private_folder() as folder:
