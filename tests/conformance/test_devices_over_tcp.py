@@ -75,7 +75,7 @@ def test_a_right_device_passes(fault: str, plain: bool, tmp_path: Path) -> None:
     ("fault", "reason"),
     [
         ("never_connects", "handler called for hello did not come after deliver"),
-        ("garbage", "the device breaks the wire on a connection to the receive listener: A connection begins with"),
+        ("garbage", "listener: A connection begins with 5453 and its Transport Version"),
         ("relay_frames", "a Deliver frame, which is not a device's to send there"),
     ],
 )

@@ -98,7 +98,7 @@ def test_a_list_runs_nothing(kit: Kit) -> None:
         (["--adapter=" + "x" * 5000], "cannot be looked up"),
         (["--adapter=cmd:'"], "No closing quotation; quote the command as a shell would need it"),
         (["--adapter=cmd:"], "--adapter=cmd: needs a command"),
-        (["--adapter=image:x"], "containers are not supported by this version of the kit"),
+        (["--adapter=image:"], "--adapter=image: needs the name of an image"),
         (["--adapter=relay.yaml"], "is for the role of adapter relay: relay; select other vectors, or correct `role`"),
         (["--adapter=bad.yaml"], "bad.yaml:2: role: "),
         (["--adapter=lost.yaml"], "the factory 'no.such:thing' of adapter lost cannot be imported"),

@@ -123,7 +123,7 @@ class GoesOnAfterItsEnd(Relay):
     def open_receive_session(self, session: str, device: bytes, now: int) -> list[Effect]:
         for older in self.sessions.of_device(device):
             self.end_session(older)
-            self.sessions._receiving[older.name] = older
+            self.sessions.open_receiving(older.name, device)
         return super().open_receive_session(session, device, now)
 
 

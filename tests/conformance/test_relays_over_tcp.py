@@ -85,10 +85,10 @@ def test_sessions_that_end_at_random_are_no_error(tmp_path: Path) -> None:
     assert all(is_gone(pid) for pid in pids(tmp_path))
 
 
-def test_a_relay_that_does_not_stop_is_an_error_in_a_sentence(tmp_path: Path) -> None:
+def test_a_relay_that_does_not_stop_fails_the_clause_that_says_so(tmp_path: Path) -> None:
     judged = adapter("deaf_to_sigterm", Timeouts(reply=20, start=4, case=60))
     finding = run(in_folder(judged, tmp_path), tmp_path, RESTART)
-    assert finding.outcome is Outcome.ERROR
+    assert (finding.outcome, finding.clause) == (Outcome.FAIL, "RLY-026")
     assert "the relay did not end within 4 s of being asked to" in finding.reason
     assert all(is_gone(pid) for pid in pids(tmp_path))
 
