@@ -1,7 +1,8 @@
 """A Device as a program: `python -m reference_impl.device --data FOLDER --relay ADDRESS`.
 
 Commands come on stdin, a line each; what happens leaves on stdout as JSON, a line each. Everything durable is in the
-folder: kill it at any moment and start it again. A message counts as handled once its line is written.
+folder: kill it at any moment and start it again. A message counts as handled once its line is
+written; killed right then, it says it again.
 """
 
 from __future__ import annotations
