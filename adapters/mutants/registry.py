@@ -9,6 +9,7 @@ from adapters.mutants import (
     crash_points,
     dedup_retention,
     departure,
+    device_sockets,
     manifests,
     pairing,
     receiving,
@@ -22,6 +23,7 @@ from adapters.mutants import (
     sending_time,
     versions,
 )
+from adapters.mutants.device_sockets import SocketMutant
 from adapters.program_deviation import ProgramMutant
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -43,7 +45,7 @@ MUTANTS: tuple[Mutant, ...] = (
 )
 PROGRAM_MUTANTS: tuple[ProgramMutant, ...] = (*relay_program.MUTANTS, *relay_sockets.MUTANTS)
 """Relay programs, to be judged over their sockets: see `adapters/relay_program.py`."""
-EVERY_MUTANT: tuple[Mutant | ProgramMutant, ...] = (*MUTANTS, *PROGRAM_MUTANTS)
+EVERY_MUTANT: tuple[Mutant | ProgramMutant | SocketMutant, ...] = (*MUTANTS, *PROGRAM_MUTANTS, *device_sockets.MUTANTS)
 FAMILY = Family(MUTANTS)
 members = FAMILY.members
 boot = FAMILY.boot

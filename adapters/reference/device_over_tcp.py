@@ -31,6 +31,7 @@ WRITE = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 class DeviceOverTcp(DeviceDriver):
     """The driver of the reference Device, with its sessions on sockets."""
 
+    sessions_class: type[WireSessions] = WireSessions
     sessions: WireSessions | None = None
     wire = "draft-1"
 
@@ -104,7 +105,7 @@ class DeviceOverTcp(DeviceDriver):
 
     def _open(self, params: Params) -> JsonObject:
         result = super()._open(params)
-        self.sessions = WireSessions(parse(text(params, "relay_address")), load_profile(self.wire))
+        self.sessions = self.sessions_class(parse(text(params, "relay_address")), load_profile(self.wire))
         return result
 
     def _forget(self) -> None:

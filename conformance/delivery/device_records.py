@@ -199,6 +199,33 @@ class Delivered(Record):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CutOff(Record):
+    """The relay began to send a blob, and the connection ended within its message, after `size` bytes."""
+
+    SOURCE: ClassVar[str] = RELAY
+    TARGET: ClassVar[str] = ALICE
+
+    label: str
+    size: int
+
+    def describe(self) -> str:
+        return f"Deliver {self.label} is cut off after {self.size} bytes, and the connection with it"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelayKey(Record):
+    """Which key the relay proves from now on."""
+
+    SOURCE: ClassVar[str] = RELAY
+    TARGET: ClassVar[str] = ALICE
+
+    right: bool
+
+    def describe(self) -> str:
+        return f"proves {'the key of its address' if self.right else 'another key'} from now on"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HandlerCalled(Record):
     """The device called the app's handler."""
 

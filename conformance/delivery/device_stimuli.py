@@ -46,6 +46,7 @@ class DeviceStimuli:
             "lose_push": self.lose_push,
             "connect": lambda _: world.connect(),
             "disconnect": lambda _: world.disconnect(),
+            "relay_key": lambda argument: world.set_relay_key(right=argument.text("of") == "right"),
             "kill": lambda _: world.kill(),
             "start": world.start,
             "restart": self.restart,
@@ -322,7 +323,10 @@ class DeviceStimuli:
         if session:
             if not world.case.hostile:
                 world.relay.check_order(blob, session)
-            world.send_blob(blob, session)
+            if "cut_after" in argument:
+                world.cut_blob(blob, session, argument.number("cut_after"))
+            else:
+                world.send_blob(blob, session)
 
     def _fields(self, argument: Argument) -> dict[str, Json]:
         return {name: argument.get(name) for name in argument if name != "count"}

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from conformance.delivery.control_pushes import in_words
 from conformance.delivery.device_records import (
     ALICE,
+    CutOff,
     DeliverAcked,
     Delivered,
     EventRaised,
@@ -19,6 +20,7 @@ from conformance.delivery.device_records import (
     Network,
     PushAnswered,
     Pushed,
+    RelayKey,
     SessionOpened,
     Started,
 )
@@ -122,6 +124,7 @@ class DeviceWorld:
         self._pushes = 0
         self._at_this_instant: Counter[str] = Counter()
         self._identity_changed = False
+        self._relay_is_right = True
         self._incoming: Mapping[str, Callable[[Call], None]] = {
             "relay.open_receive_session": self._open_receive_session,
             "relay.push": self._push,
@@ -364,6 +367,13 @@ class DeviceWorld:
     def _open_receive_session(self, call: Call) -> None:
         device = str(call.params["device"])
         version = call.params["transport_version"]
+        if not self._relay_is_right:
+            raise SpecBrokenError(
+                "the device opens a Receive Session with a relay that proves another key than its Relay Address names",
+                expected="no session with that relay",
+                observed="a Receive Session",
+                clause="SND-032",
+            )
         self._count("opens a Receive Session", "SND-020")
         if not self.relay.connected:
             answer: JsonObject = {"outcome": "lost"}
@@ -593,6 +603,18 @@ class DeviceWorld:
             )
         )
         self.system.notify("relay.deliver", {"session": session, "blob_id": blob.blob_id, "envelope": blob.envelope})
+
+    def cut_blob(self, blob: Blob, session: str, size: int) -> None:
+        """Send the beginning of a blob, over sockets. It was never sent, and is sent to the next session."""
+        self.record(CutOff(at=self.at, step=self.step, label=blob.label, size=size))
+        params: JsonObject = {"session": session, "blob_id": blob.blob_id, "envelope": blob.envelope, "bytes": size}
+        self.system.notify("relay.cut", params)
+
+    def set_relay_key(self, *, right: bool) -> None:
+        """Over sockets."""
+        self.record(RelayKey(at=self.at, step=self.step, right=right))
+        self._relay_is_right = right
+        self.system.notify("relay.key", {"right": right})
 
     # -- inside -------------------------------------------------------------------------------------------------
 

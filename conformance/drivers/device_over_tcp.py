@@ -32,6 +32,7 @@ from reference_impl.wire.relay_address import RelayAddress
 from reference_impl.wire.sealed import to_bytes, to_text
 
 RELAY_KEY = KeyPair.from_private(hashlib.sha256(b"conformance kit: key of the relay that devices find").digest())
+OTHER_KEY = KeyPair.from_private(hashlib.sha256(b"conformance kit: key of quite another relay").digest())
 OWN_IDS = 1_000_000_000
 """From here on the ids of requests are this link's own; a driver numbers its own from 1."""
 WATCH_SECONDS = 0.1
@@ -62,6 +63,7 @@ class DeviceOverTcpLink:
         self._stirred = False
         self._reachable = False
         self._versions = (1, 1)
+        self._key = RELAY_KEY
         self._fault: SpecBrokenError | None = None
         self._calls: Mapping[str, Callable[[JsonObject], None]] = {
             "initialize": self._initialize,
@@ -72,6 +74,8 @@ class DeviceOverTcpLink:
             "relay.disconnected": self._disconnected,
             "relay.versions": self._set_versions,
             "relay.deliver": self._deliver,
+            "relay.cut": self._cut,
+            "relay.key": self._set_key,
         }
 
     # -- as a link ----------------------------------------------------------------------------------------------
@@ -220,9 +224,24 @@ class DeviceOverTcpLink:
         params = _params(message)
         for peer in self._accepted.values():
             if peer.session == params["session"]:
-                envelope = params["envelope"]
-                data = json.dumps(envelope).encode("utf-8") if self._plain else to_bytes(envelope)
-                self._write(peer, frames.Deliver(int(str(params["blob_id"])), data))
+                self._write(peer, self._frame(params))
+
+    def _cut(self, message: JsonObject) -> None:
+        params = _params(message)
+        for peer in [each for each in self._accepted.values() if each.session == params["session"]]:
+            peer.flush()
+            peer.connection.send(self._frame(params))
+            peer.outgoing += peer.connection.data_to_send()[: int(str(params["bytes"]))]
+            peer.flush()
+            self._drop(peer)
+
+    def _set_key(self, message: JsonObject) -> None:
+        self._key = RELAY_KEY if _params(message)["right"] is True else OTHER_KEY
+
+    def _frame(self, params: Params) -> frames.Deliver:
+        envelope = params["envelope"]
+        data = json.dumps(envelope).encode("utf-8") if self._plain else to_bytes(envelope)
+        return frames.Deliver(int(str(params["blob_id"])), data)
 
     def _answered(self, number: int, message: JsonObject) -> None:
         """The world's answer to what a frame or a handshake asked. The connection may be gone meanwhile."""
@@ -267,7 +286,7 @@ class DeviceOverTcpLink:
             return True
         made.setblocking(False)
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connection = Connection.responder(self._profile, kind, RELAY_KEY, self._versions)
+        connection = Connection.responder(self._profile, kind, self._key, self._versions)
         peer = Accepted(kind, made, connection)
         self._accepted[made.fileno()] = peer
         self._follow(peer)
@@ -309,7 +328,10 @@ class DeviceOverTcpLink:
             if prefix and len(peer.began) == prefix:
                 peer.version = version_prefix.decode_prefix(self._profile, bytes(peer.began)) or 0
         except WireError as error:
-            self._blame(peer, str(error))
+            if self._key is RELAY_KEY:
+                self._blame(peer, str(error))
+            else:  # who sealed its handshake for the right relay did well
+                self._drop(peer)
             return
         for event in events:
             self._take(peer, event)
@@ -402,7 +424,7 @@ class DeviceOverTcpLink:
         self._ready.clear()
         self._fault = None
         self._stirred = self._reachable = False
-        self._versions = (1, 1)
+        self._versions, self._key = (1, 1), RELAY_KEY
 
 
 def _version_refused(peer: Accepted) -> JsonObject:

@@ -149,12 +149,18 @@ class WireSessions:
             return None
         made.setblocking(False)
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connection = Connection.initiator(self._profile, kind, address.relay_pub, own, transport_version=version)
-        peer = _Peer(kind, made, connection)
+        peer = _Peer(kind, made, self.make_connection(kind, own, version))
         self._peers[made.fileno()] = peer
         self._poll.register(made, select.POLLIN)
         self._flush(peer)
         return peer
+
+    def make_connection(self, kind: Kind, own: KeyPair | None, version: int) -> Connection:
+        """The wire of a session with the relay whose key the Relay Address names, and no other (SND-032)."""
+        return Connection.initiator(self._profile, kind, self._address.relay_pub, own, transport_version=version)
+
+    def note_loss(self, session: str, connection: Connection) -> None:
+        """What a lost connection had begun to bring is nothing (RCV-013)."""
 
     def _send(self, peer: _Peer, frame: frames.Frame) -> None:
         if peer.connection.established:
@@ -231,6 +237,7 @@ class WireSessions:
         peer.unsent.clear()
 
     def _lost(self, peer: _Peer) -> None:
+        self.note_loss(peer.session, peer.connection)
         self._end(peer, Lost())
 
     def _end(self, peer: _Peer, answer: Lost | Unsupported) -> None:
