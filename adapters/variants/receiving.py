@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import islice
 
 from adapters.deviation import Variant, peek, with_checks, with_recipient
 from reference_impl.device.checks import MALFORMED, Blob, Checks
@@ -19,6 +20,7 @@ from reference_impl.device.verdicts import Drop, Hold, Verdict
 from reference_impl.wire.content import Tag
 from reference_impl.wire.json_types import Json
 
+LOOKED_AT = 16
 Check = Callable[[Blob], Verdict | None]
 
 
@@ -207,12 +209,12 @@ class HoldsOnArrival(Recipient):
 
 
 class SendersTakeTurns(Recipient):
-    """Prefers another sender than last time. Each sender's own order stays, and so does that of all else."""
+    """Prefers another sender than last time, among the next few. Each sender's own order stays, and all else's."""
 
     last = ""
 
     def take_next(self) -> Blob:
-        senders = [self._author(blob) for blob in self._waiting]
+        senders = [self._author(blob) for blob in islice(self._waiting, LOOKED_AT)]
         other = next((place for place, sender in enumerate(senders) if sender != self.last), 0)
         place = 0 if "" in senders else other
         chosen = self._waiting[place]
