@@ -14,7 +14,7 @@ test: $(READY) lint types  ## the kit's own tests, linters and type checks
 	$(BIN)/python -m conformance lint
 	$(BIN)/python -m conformance coverage
 	$(BIN)/pytest tests --ignore tests/container --ignore tests/sockets -n $(JOBS) --dist worksteal
-	$(BIN)/pytest tests/sockets -n 16 --dist worksteal
+	$(BIN)/pytest tests/sockets -n 6 --dist worksteal
 
 test-container: $(READY)  ## what needs a Docker engine and the image that .ci/reference-image.sh builds
 	$(BIN)/pytest tests/container

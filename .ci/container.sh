@@ -52,7 +52,7 @@ print(f"{len(other)} cases have the same verdict in process and in a container."
 COMPARE
 
 # The reference relay as an image, over its sockets: the verdicts of the same relay as a command.
-.venv/bin/pytest conformance -n 8 -q --adapter=reference-relay-image --results=reports/relay-image.json
+.venv/bin/pytest conformance -n 4 -q --adapter=reference-relay-image --results=reports/relay-image.json
 .venv/bin/python - <<'COMPARE'
 import json
 
