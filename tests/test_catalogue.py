@@ -15,7 +15,7 @@ from reference_impl.device.limits import Limits
 from reference_impl.relay.settings import TTL_CEILING, RelaySettings
 
 # Published with these many clauses. An id is never given up: a number here only grows.
-PUBLISHED = {"SND": 31, "RCV": 18, "VER": 12, "DDP": 7, "RPW": 6, "CTL": 15, "CRS": 6, "RLY": 30, "MTA": 3, "CDC": 8}
+PUBLISHED = {"SND": 32, "RCV": 18, "VER": 12, "DDP": 7, "RPW": 6, "CTL": 15, "CRS": 6, "RLY": 30, "MTA": 3, "CDC": 8}
 
 
 def test_the_ids_of_each_area_run_without_a_gap() -> None:
