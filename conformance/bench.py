@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from conformance import container_start, relay_bench, socket_runs
+from conformance import container_start, relay_bench, socket_runs, timed_pytest
 from conformance.codec.files import codec_files
 from conformance.data_files import vectors_root
 from conformance.drivers.process import ProcessLink
@@ -201,19 +200,10 @@ def _copy_vectors(folder: Path, number: int) -> None:
 
 def _pytest(arguments: list[str], folder: str) -> float:
     """The wall time of one pytest run, start-up included. Raises OSError if it does not pass."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
-    begun = time.perf_counter()
-    done = subprocess.run(command, cwd=folder, capture_output=True, env=_environment(), check=False)  # noqa: S603
-    seconds = time.perf_counter() - begun
-    if done.returncode != 0:
-        tail = done.stdout.decode("utf-8", "replace")[-2000:]
-        raise OSError(f"pytest {' '.join(arguments)} ended with status {done.returncode}:\n{tail}")
-    return seconds
-
-
-def _environment() -> Mapping[str, str]:
-    """That of the user, without options that would change what is measured."""
-    return {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
+    timed = timed_pytest.run(arguments, folder)
+    if timed.status != 0:
+        raise OSError(f"pytest {' '.join(arguments)} ended with status {timed.status}:\n{timed.said[-2000:]}")
+    return timed.seconds
 
 
 def _shown(seconds: float) -> str:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from conformance import timed_pytest
 from conformance.run_plan import load_cases
 
 WORKERS = "8"
@@ -30,19 +28,10 @@ def _run(adapter: str) -> tuple[float, str]:
     """The wall time of the vectors of a relay under this adapter, or in words why there is none."""
     areas = {case.vector.partition("-")[0] for case in load_cases("", Path()) if case.role == "relay"}
     chosen = " or ".join(sorted(f"{area}-" for area in areas))
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", WORKERS, "-k", chosen]
+    arguments = ["-n", WORKERS, "-k", chosen, "--pyargs", "conformance", f"--adapter={adapter}"]
     with tempfile.TemporaryDirectory() as folder:
-        begun = time.perf_counter()
-        done = subprocess.run(  # noqa: S603 - this interpreter, and words of our own
-            [*command, "--pyargs", "conformance", f"--adapter={adapter}"],
-            cwd=folder,
-            capture_output=True,
-            check=False,
-            text=True,
-            errors="replace",
-        )
-        seconds = time.perf_counter() - begun
-    if done.returncode == 0:
-        return seconds, ""
-    last = (done.stderr.strip() or done.stdout.strip()).splitlines()
-    return seconds, f"not measured, for it ended with status {done.returncode}: {last[-1] if last else 'no word'}"
+        timed = timed_pytest.run(arguments, folder)
+    if timed.status == 0:
+        return timed.seconds, ""
+    last = timed.said.splitlines() or ["no word"]
+    return timed.seconds, f"not measured, for it ended with status {timed.status}: {last[-1]}"
