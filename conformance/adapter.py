@@ -22,7 +22,7 @@ from conformance.drivers.relay_program import RelayProgram
 from conformance.drivers.sandbox import MEBIBYTE, Sandbox
 from conformance.drivers.tcp_relay import TcpRelayLink
 from conformance.durations import parse_duration
-from conformance.schema_faults import file_schema, nearest
+from conformance.schema_faults import SchemaFault, file_schema, nearest
 from conformance.strict_yaml import Value, YamlError, load_documents
 from conformance.system import Timeouts
 from reference_impl.wire.errors import RelayAddressError
@@ -176,14 +176,11 @@ def _read(path: Path) -> Adapter:
     if len(documents) != 1:
         raise AdapterError(f"{path}: a manifest is one YAML document, this file holds {len(documents)}.")
     document = documents[0]
-    for fault in file_schema("adapter.json").faults(document.value):
+    for fault in _faults(document.value):
         where = ".".join(str(part) for part in fault.node)
         raise YamlError(path, document.line_of(fault.node), f"{where}: {fault.reason}" if where else fault.reason)
     fields = _mapping(document.value)
     folder = path.resolve().parent
-    for fault in relay_adapter.faults(fields):
-        where = ".".join(str(part) for part in fault.node)
-        raise YamlError(path, document.line_of(fault.node), f"{where}: {fault.reason}")
     return Adapter(
         name=str(fields["name"]),
         roles=_roles(fields["role"]),
@@ -200,6 +197,12 @@ def _read(path: Path) -> Adapter:
         sockets=fields.get("link") == "tcp",
         sandbox=_sandbox(fields) if "image" in fields and fields["driver"] in ("container", "tcp") else None,
     )
+
+
+def _faults(value: Value) -> Iterator[SchemaFault]:
+    """What the schema finds; what it cannot say is looked for only once it is content."""
+    yield from file_schema("adapter.json").faults(value)
+    yield from relay_adapter.faults(_mapping(value))
 
 
 def _sandbox(fields: Mapping[str, Value]) -> Sandbox:
