@@ -1,22 +1,26 @@
-"""The reference relay program with one thing changed: what only sockets, deadlines and signals show."""
+"""A reference program with one thing changed: what only sockets, deadlines and signals show."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
+from adapters.reference.device_over_tcp import DeviceOverTcp
 from reference_impl.relay.program import RelayProgram
 from reference_impl.relay.relay import Relay
 from reference_impl.relay.wire_session import WireSession
 
+Program = TypeVar("Program", RelayProgram, DeviceOverTcp)
+
 
 @dataclass(frozen=True, slots=True)
-class ProgramMutant:
-    """A wrong relay program. `breaks` is the clause that it breaks; `does` says what it does instead."""
+class ProgramMutant(Generic[Program]):
+    """A wrong relay or device on sockets. `breaks` is the clause that it breaks; `does` says what it does instead."""
 
     name: str
     breaks: str
     does: str
-    program: type[RelayProgram]
+    program: type[Program]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from adapters.program_deviation import ProgramMutant
 from adapters.reference.device_over_tcp import DeviceOverTcp
 from reference_impl.device.wire_sessions import BlobCame, WireSessions
 from reference_impl.wire.connection import Connection, Kind
 from reference_impl.wire.noise import KeyPair
-
-
-@dataclass(frozen=True, slots=True)
-class SocketMutant:
-    """A wrong device behind `link: tcp`. `breaks` is the clause that it breaks; `does` says what it does instead."""
-
-    name: str
-    breaks: str
-    does: str
-    driver: type[DeviceOverTcp]
 
 
 def _with_sessions(sessions: type[WireSessions]) -> type[DeviceOverTcp]:
@@ -45,8 +34,8 @@ class TalksToAnyRelay(WireSessions):
 
 
 MUTANTS = (
-    SocketMutant(
+    ProgramMutant(
         "sockets-take-what-was-cut-off", "RCV-013", "takes half a blob for one", _with_sessions(TakesWhatWasCutOff)
     ),
-    SocketMutant("sockets-any-relay", "SND-032", "talks to any relay", _with_sessions(TalksToAnyRelay)),
+    ProgramMutant("sockets-any-relay", "SND-032", "talks to any relay", _with_sessions(TalksToAnyRelay)),
 )

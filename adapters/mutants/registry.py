@@ -23,8 +23,9 @@ from adapters.mutants import (
     sending_time,
     versions,
 )
-from adapters.mutants.device_sockets import SocketMutant
 from adapters.program_deviation import ProgramMutant
+from adapters.reference.device_over_tcp import DeviceOverTcp
+from reference_impl.relay.program import RelayProgram
 
 MUTANTS: tuple[Mutant, ...] = (
     *codec.MUTANTS,
@@ -43,9 +44,13 @@ MUTANTS: tuple[Mutant, ...] = (
     *sending_time.MUTANTS,
     *versions.MUTANTS,
 )
-PROGRAM_MUTANTS: tuple[ProgramMutant, ...] = (*relay_program.MUTANTS, *relay_sockets.MUTANTS)
+PROGRAM_MUTANTS: tuple[ProgramMutant[RelayProgram], ...] = (*relay_program.MUTANTS, *relay_sockets.MUTANTS)
 """Relay programs, to be judged over their sockets: see `adapters/relay_program.py`."""
-EVERY_MUTANT: tuple[Mutant | ProgramMutant | SocketMutant, ...] = (*MUTANTS, *PROGRAM_MUTANTS, *device_sockets.MUTANTS)
+EVERY_MUTANT: tuple[Mutant | ProgramMutant[RelayProgram] | ProgramMutant[DeviceOverTcp], ...] = (
+    *MUTANTS,
+    *PROGRAM_MUTANTS,
+    *device_sockets.MUTANTS,
+)
 FAMILY = Family(MUTANTS)
 members = FAMILY.members
 boot = FAMILY.boot

@@ -271,7 +271,7 @@ _PROGRAMS: tuple[tuple[str, str, str, type[RelayProgram]], ...] = (
     ("relay-program-one-less", "RLY-027", "serves one connection less than it may", OneLessConnection),
     ("relay-program-sessions-unbounded", "RLY-027", "serves any number of sessions of a device", SessionsUnbounded),
 )
-MUTANTS: tuple[ProgramMutant, ...] = (
+MUTANTS: tuple[ProgramMutant[RelayProgram], ...] = (
     *(ProgramMutant(name, breaks, does, with_session(session)) for name, breaks, does, session in _SESSIONS),
     *(ProgramMutant(name, breaks, does, program) for name, breaks, does, program in _PROGRAMS),
 )

@@ -10,5 +10,5 @@ from adapters.reference.disk import FolderDisk
 from reference_impl.device.sqlite_store import SqliteStore
 
 if __name__ == "__main__":
-    drivers = {each.name: each.driver for each in device_sockets.MUTANTS}
-    sys.exit(serve(drivers[sys.argv[1]](FolderDisk(SqliteStore))))
+    programs = {each.name: each.program for each in device_sockets.MUTANTS}
+    sys.exit(serve(programs[sys.argv[1]](FolderDisk(SqliteStore))))

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from adapters.mutants import device_sockets
+from adapters.program_deviation import ProgramMutant
+from adapters.reference.device_over_tcp import DeviceOverTcp
 from conformance.adapter import find
 from conformance.catalogue import catalogue
 from conformance.engine.run import Runner
@@ -50,7 +52,7 @@ def test_the_reference_passes_them_all() -> None:
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
-def test_a_wrong_device_is_failed_by_a_vector_about_its_clause(mutant: device_sockets.SocketMutant) -> None:
+def test_a_wrong_device_is_failed_by_a_vector_about_its_clause(mutant: ProgramMutant[DeviceOverTcp]) -> None:
     about = [case for case in cases() if mutant.breaks in case.clauses]
     assert Outcome.FAIL in outcomes(mutant.name, about)
 

@@ -21,6 +21,7 @@ from conformance.run_plan import load_cases
 from conformance.schema import definitions
 from conformance.system import System, Timeouts
 from conformance.vector import Case
+from reference_impl.relay.program import RelayProgram
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = Timeouts(reply=3, start=12, case=120)
@@ -82,7 +83,7 @@ def about(clause: str) -> list[Case]:
 
 
 @pytest.mark.parametrize("mutant", PROGRAM_MUTANTS, ids=lambda mutant: mutant.name)
-def test_a_wrong_program_is_failed_by_a_vector_about_the_clause_it_breaks(mutant: ProgramMutant) -> None:
+def test_a_wrong_program_is_failed_by_a_vector_about_the_clause_it_breaks(mutant: ProgramMutant[RelayProgram]) -> None:
     cases = about(mutant.breaks)
     assert cases, f"no vector is about {mutant.breaks}"
     failed = first_failure(f"mutants/{mutant.name}", cases)
