@@ -123,6 +123,14 @@ def floods(descriptor: int, data: bytes) -> Fault:
     return act
 
 
+def says_and_hangs(data: bytes) -> Fault:
+    def act(_device: Device, _message: Fields, _good: list[Fields]) -> None:
+        raw(data)
+        hang()
+
+    return act
+
+
 def closes(descriptor: int) -> Fault:
     def act(_device: Device, _message: Fields, good: list[Fields]) -> None:
         write(good)
@@ -223,6 +231,7 @@ FAULTS: dict[str, Fault] = {
     "dies_of_a_signal": at("settle", dies_of_a_signal),
     "floods_messages": at("settle", floods(1, (json.dumps(ISSUE) + "\n").encode() * 50)),
     "floods_one_line": at("settle", floods(1, b"x" * 65536)),
+    "says_much_and_hangs": at("settle", says_and_hangs((json.dumps(ISSUE) + "\n").encode() * 150)),
     "floods_stderr": at("settle", floods(2, b"x" * 65536)),
     "log_line": instead(b"INFO settled in 3 ms"),
     "binary": instead(b"\xff\xfe\x00\x01"),
