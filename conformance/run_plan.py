@@ -99,7 +99,7 @@ class Plan:
     def _runner(self, name: str, known: Catalogue, *, is_codec: bool) -> Runner:
         role = ROLES[name]
         if name not in self._systems:
-            self._systems[name] = _system(self.adapter, role)
+            self._systems[name] = make_system(self.adapter, role)
         if (name, is_codec) not in self._runners:
             judged = codec_role(role) if is_codec else role
             self._runners[name, is_codec] = Runner(judged, self._systems[name], known)
@@ -192,7 +192,7 @@ def check_start(adapter: Adapter) -> dict[str, Greeting]:
 
 
 def _greet(adapter: Adapter, role: Role) -> Greeting:
-    system = _system(adapter, role)
+    system = make_system(adapter, role)
     try:
         return system.start()
     except DriverError as error:
@@ -208,7 +208,7 @@ def _greet(adapter: Adapter, role: Role) -> Greeting:
 def _ask_role(adapter: Adapter) -> str:
     """The role of a driver that no manifest describes."""
     first = next(iter(ROLES.values()))
-    system = _system(adapter, first)
+    system = make_system(adapter, first)
     try:
         system.start()
     except WrongRoleError as error:
@@ -224,7 +224,8 @@ def _ask_role(adapter: Adapter) -> str:
     return first.name
 
 
-def _system(adapter: Adapter, role: Role) -> System:
+def make_system(adapter: Adapter, role: Role) -> System:
+    """The adapter's system in this role, not yet started."""
     link, schemas = adapter.link(role.name), definitions(role.schemas)
     return System(link, role.name, schemas, adapter.timeouts, envelopes=adapter.envelopes, wire=adapter.wire)
 

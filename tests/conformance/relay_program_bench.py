@@ -12,7 +12,7 @@ from conformance.catalogue import catalogue
 from conformance.drivers.relay_manifest import Ready, RelayKey, RelayManifest, Setting
 from conformance.engine.run import Finding, Runner
 from conformance.roles import ROLES
-from conformance.schema import definitions
+from conformance.run_plan import make_system
 from conformance.system import System, Timeouts
 from conformance.vector import load_vectors
 
@@ -126,11 +126,11 @@ def adapter(fault: str, timeouts: Timeouts = PATIENT, ready: Ready | None = None
 @contextmanager
 def system(judged: Adapter) -> Iterator[System]:
     """The relay behind its link, not yet started, and gone afterwards."""
-    link = judged.link("relay")
+    made = make_system(judged, ROLES["relay"])
     try:
-        yield System(link, "relay", definitions(ROLES["relay"].schemas), judged.timeouts, wire=judged.wire)
+        yield made
     finally:
-        link.stop()
+        made.stop()
 
 
 def run(judged: Adapter, folder: Path, vector: str) -> Finding:

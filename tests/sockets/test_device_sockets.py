@@ -17,9 +17,8 @@ from conformance.catalogue import catalogue
 from conformance.engine.run import Runner
 from conformance.outcome import Outcome
 from conformance.roles import ROLES
-from conformance.run_plan import load_cases
-from conformance.schema import definitions
-from conformance.system import System, Timeouts
+from conformance.run_plan import load_cases, make_system
+from conformance.system import Timeouts
 from conformance.vector import Case
 
 ROOT = Path(__file__).parents[2]
@@ -39,8 +38,7 @@ def outcomes(name: str, chosen: Sequence[Case]) -> list[Outcome]:
         command = ("{python}", "-m", "tests.sockets.device_program", name)
         judged = dataclasses.replace(judged, command=command, folder=ROOT)
     role = ROLES["device"]
-    system = System(judged.link("device"), role.name, definitions(role.schemas), judged.timeouts)
-    runner = Runner(role, system, catalogue("delivery"))
+    runner = Runner(role, make_system(judged, role), catalogue("delivery"))
     try:
         return [runner.run(case).outcome for case in chosen]
     finally:

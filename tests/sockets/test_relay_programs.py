@@ -17,9 +17,8 @@ from conformance.catalogue import catalogue
 from conformance.engine.run import Finding, Runner
 from conformance.outcome import Outcome
 from conformance.roles import ROLES
-from conformance.run_plan import load_cases
-from conformance.schema import definitions
-from conformance.system import System, Timeouts
+from conformance.run_plan import load_cases, make_system
+from conformance.system import Timeouts
 from conformance.vector import Case
 from reference_impl.relay.program import RelayProgram
 
@@ -61,10 +60,8 @@ def adapter(name: str) -> Adapter:
 
 def first_failure(name: str, cases: Sequence[Case]) -> tuple[Case, Finding] | None:
     """The first case that the mutant fails."""
-    judged = adapter(name)
-    link = judged.link("relay")
-    system = System(link, "relay", definitions(ROLES["relay"].schemas), judged.timeouts, wire=judged.wire)
-    runner = Runner(ROLES["relay"], system, catalogue("delivery"))
+    role = ROLES["relay"]
+    runner = Runner(role, make_system(adapter(name), role), catalogue("delivery"))
     try:
         for case in cases:
             finding = runner.run(case)
