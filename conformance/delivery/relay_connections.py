@@ -309,7 +309,7 @@ class Connections:
                 raise SpecBrokenError(
                     f"the relay neither finishes the handshake on {bare.label}, nor refuses the version, nor closes",
                     expected="an answer to the first bytes",
-                    observed="silence",
+                    observed="silence, or bytes that answer nothing: the history shows what came",
                 )
 
     def _is_refused(self, bare: Bare) -> bool:
