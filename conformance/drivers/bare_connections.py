@@ -25,7 +25,7 @@ class BareConnections:
 
     def open(self, host: str, port: int, seconds: float) -> str:
         """Connect, and give the connection's name. Raises RefusedError if nobody takes it."""
-        channel = Channel(host, port, seconds)
+        channel = Channel.connect(host, port, seconds)
         self._named += 1
         name = f"connection-{self._named}"
         self._open[name] = channel

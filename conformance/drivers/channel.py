@@ -21,20 +21,24 @@ class RefusedError(DriverError):
 class Channel:
     """`closed` is how the other side ended it: `fin`, `reset`, or empty."""
 
-    def __init__(self, host: str, port: int, seconds: float) -> None:
-        """Connect within so many seconds. Raises RefusedError if nobody listens, DriverError if nobody answers."""
-        try:
-            self._socket = socket.create_connection((host, port), seconds)
-        except ConnectionRefusedError:
-            raise RefusedError(f"nothing listens at {host}:{port}") from None
-        except OSError as error:
-            raise DriverError(f"{host}:{port} cannot be reached: {error.strerror or error}") from None
+    def __init__(self, connected: socket.socket) -> None:
+        self._socket = connected
         self._socket.setblocking(False)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._outgoing = bytearray()
         self._shut = self._shutting = False
         self._paused = False
         self.closed = ""
+
+    @classmethod
+    def connect(cls, host: str, port: int, seconds: float) -> Channel:
+        """Connect within so many seconds. Raises RefusedError if nobody listens, DriverError if nobody answers."""
+        try:
+            return cls(socket.create_connection((host, port), seconds))
+        except ConnectionRefusedError:
+            raise RefusedError(f"nothing listens at {host}:{port}") from None
+        except OSError as error:
+            raise DriverError(f"{host}:{port} cannot be reached: {error.strerror or error}") from None
 
     def fileno(self) -> int:
         return self._socket.fileno()
@@ -45,12 +49,12 @@ class Channel:
         reading = 0 if self._paused or self.closed else select.POLLIN
         return reading | (select.POLLOUT if self._outgoing else 0)
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: bytes) -> bool:
         """Send as much as fits at once; `flush` sends the rest. To a connection that is over nothing is sent."""
         if self._shutting or self.closed:
-            return
+            return False
         self._outgoing += data
-        self.flush()
+        return self.flush()
 
     def flush(self) -> bool:
         """Send what waits. Whether anything could be sent."""

@@ -16,13 +16,14 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 
 from conformance.drivers.accepted import Accepted
+from conformance.drivers.channel import Channel
 from conformance.drivers.link import Silence
 from conformance.drivers.process import ProcessLink
 from conformance.drivers.relay_ports import LOOPBACK
 from conformance.drivers.socket_watch import SocketWatch
 from conformance.messages import notification, request
 from conformance.outcome import DriverDiedError, SpecBrokenError
-from reference_impl.wire import frames, version_prefix
+from reference_impl.wire import frames
 from reference_impl.wire.connection import Connection, Established, Event, FrameReceived, Kind
 from reference_impl.wire.errors import WireError
 from reference_impl.wire.json_types import Json, JsonObject
@@ -37,7 +38,7 @@ OWN_IDS = 1_000_000_000
 """From here on the ids of requests are this link's own; a driver numbers its own from 1."""
 WATCH_SECONDS = 0.1
 """How often a silent driver is looked after."""
-LISTENERS: Mapping[Kind, int] = {"receive": 0, "push": 0}
+KINDS: tuple[Kind, ...] = ("receive", "push")
 Params = Mapping[str, Json]
 
 
@@ -84,7 +85,7 @@ class DeviceOverTcpLink:
         self._hang_up()
         self._inner.start()
         if not self._listeners:
-            for kind in LISTENERS:
+            for kind in KINDS:
                 self._listen(kind)
 
     def send(self, message: JsonObject) -> None:
@@ -180,7 +181,7 @@ class DeviceOverTcpLink:
         if outputs != self._heard:
             self._stop_listening_to_driver()
             for descriptor in outputs:
-                self._watch.watch(descriptor, lambda: True)
+                self._watch.watch(descriptor, lambda: False)  # who waits reads it; it is no news of a socket
             self._heard = outputs
 
     def _stop_listening_to_driver(self) -> None:
@@ -231,8 +232,7 @@ class DeviceOverTcpLink:
         for peer in [each for each in self._accepted.values() if each.session == params["session"]]:
             peer.flush()
             peer.connection.send(self._frame(params))
-            peer.outgoing += peer.connection.data_to_send()[: int(str(params["bytes"]))]
-            peer.flush()
+            peer.channel.write(peer.connection.data_to_send()[: int(str(params["bytes"]))])
             self._drop(peer)
 
     def _set_key(self, message: JsonObject) -> None:
@@ -284,10 +284,8 @@ class DeviceOverTcpLink:
         if not self._reachable:
             made.close()
             return True
-        made.setblocking(False)
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection = Connection.responder(self._profile, kind, self._key, self._versions)
-        peer = Accepted(kind, made, connection)
+        peer = Accepted(kind, Channel(made), connection)
         self._accepted[made.fileno()] = peer
         self._follow(peer)
         return True
@@ -295,38 +293,29 @@ class DeviceOverTcpLink:
     def _drain(self) -> bool:
         """Serve the sockets until nothing more is there. Whether there was anything."""
         news = False
-        while self._fault is None and self._watch_sockets():
+        while self._fault is None and self._watch.wait(0):
             news = True
         return news
 
-    def _watch_sockets(self) -> bool:
-        self._stop_listening_to_driver()
-        return self._watch.wait(0)
-
     def _follow(self, peer: Accepted) -> None:
-        self._watch.watch(peer.socket.fileno(), lambda: self._serve(peer), peer.events)
+        self._watch.watch(peer.channel.fileno(), lambda: self._serve(peer), peer.channel.events)
 
     def _serve(self, peer: Accepted) -> bool:
         moved = peer.flush()
-        data = peer.read()
-        if data is None:
+        data = peer.channel.read()
+        if peer.channel.closed:
             self._drop(peer)
             return True
         if data:
             self._stirred = True
             self._read(peer, data)
-        if peer.socket.fileno() >= 0:
+        if not peer.is_dropped:
             self._follow(peer)
         return moved or bool(data)
 
     def _read(self, peer: Accepted, data: bytes) -> None:
-        prefix = self._profile.prefix_bytes
-        if len(peer.began) < prefix:
-            peer.began += data[: prefix - len(peer.began)]
         try:
             events = peer.connection.receive_data(data)
-            if prefix and len(peer.began) == prefix:
-                peer.version = version_prefix.decode_prefix(self._profile, bytes(peer.began)) or 0
         except WireError as error:
             if self._key is RELAY_KEY:
                 self._blame(peer, str(error))
@@ -335,7 +324,7 @@ class DeviceOverTcpLink:
             return
         for event in events:
             self._take(peer, event)
-        if peer.socket.fileno() >= 0:
+        if not peer.is_dropped:
             self._flush(peer)
 
     def _blame(self, peer: Accepted, why: str) -> None:
@@ -348,7 +337,10 @@ class DeviceOverTcpLink:
     def _take(self, peer: Accepted, event: Event) -> None:
         match event:
             case Established(remote_pub) if peer.kind == "receive" and remote_pub is not None:
-                params: JsonObject = {"device": remote_pub.hex(), "transport_version": peer.version}
+                params: JsonObject = {
+                    "device": remote_pub.hex(),
+                    "transport_version": peer.version,
+                }
                 self._ask(peer, "relay.open_receive_session", params)
             case Established():
                 """A Push Session says nothing by itself."""
@@ -398,17 +390,17 @@ class DeviceOverTcpLink:
 
     def _flush(self, peer: Accepted) -> None:
         self._stirred = peer.flush() or self._stirred
-        if peer.socket.fileno() >= 0:
+        if not peer.is_dropped:
             self._follow(peer)
 
     def _drop(self, peer: Accepted) -> None:
         """End a connection, however much was to be said on it."""
-        if peer.socket.fileno() < 0:
+        if peer.is_dropped:
             return
         self._stirred = True
-        self._watch.forget(peer.socket.fileno())
-        self._accepted.pop(peer.socket.fileno(), None)
-        peer.socket.close()
+        self._watch.forget(peer.channel.fileno())
+        self._accepted.pop(peer.channel.fileno(), None)
+        peer.channel.close()
         for number in [number for number, each in self._asked.items() if each is peer]:
             del self._asked[number]
 

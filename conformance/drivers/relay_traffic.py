@@ -123,7 +123,7 @@ class RelayTraffic:
         own = None if device is None or kind == "push" else key_ring.pair_of(device)
         connection = Connection.initiator(self._profile, kind, address.relay_pub, own)
         try:
-            channel = Channel(address.host, self.port(kind), self._reply_seconds)
+            channel = Channel.connect(address.host, self.port(kind), self._reply_seconds)
         except RefusedError:
             if self.ending():
                 raise DriverDiedError(f"the relay {self.ending()}") from None

@@ -67,6 +67,7 @@ class Connection:
         "_supported",
         "_transport",
         "remote_pub",
+        "transport_version",
     )
 
     def __init__(
@@ -86,6 +87,8 @@ class Connection:
         self._broken = False
         self.remote_pub: bytes | None = None
         """The other side's proven long-term key: the Relay's, or the Device's on a Receive Session."""
+        self.transport_version = 1
+        """What the Device announces (RLY-017); 1 until it has, and for a profile in which nobody does."""
 
     @classmethod
     def initiator(  # noqa: PLR0913 - what a session is made of
@@ -117,6 +120,7 @@ class Connection:
 
         connection = cls(profile, made, (transport_version, transport_version))
         connection._relay_pub = relay_pub
+        connection.transport_version = transport_version
         connection._begin(version_prefix.encode_prefix(profile, transport_version))
         return connection
 
@@ -214,6 +218,7 @@ class Connection:
         version = version_prefix.decode_prefix(profile, prefix)
         if version is None:
             return 0
+        self.transport_version = version
         lowest, highest = self._supported
         if lowest <= version <= highest:
             self._handshake = self._make_handshake(prefix)
