@@ -95,7 +95,7 @@ class DeviceOverTcp(DeviceDriver):
             return to_text(envelope)
         try:
             found: Json = json.loads(envelope)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
         return found
 

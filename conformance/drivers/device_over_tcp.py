@@ -6,6 +6,7 @@ sockets. There is no thread: what comes from the device is read while the kit wa
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
 import json
@@ -15,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 
+from conformance.drivers import json_lines
 from conformance.drivers.accepted import Accepted
 from conformance.drivers.channel import Channel
 from conformance.drivers.link import Silence
@@ -22,7 +24,7 @@ from conformance.drivers.process import ProcessLink
 from conformance.drivers.relay_ports import LOOPBACK
 from conformance.drivers.socket_watch import SocketWatch
 from conformance.messages import notification, request
-from conformance.outcome import DriverDiedError, SpecBrokenError
+from conformance.outcome import DriverDiedError, DriverError, SpecBrokenError
 from reference_impl.wire import frames
 from reference_impl.wire.connection import Connection, Established, Event, FrameReceived, Kind
 from reference_impl.wire.errors import WireError
@@ -369,13 +371,11 @@ class DeviceOverTcpLink:
                 self._blame(peer, f"a {type(frame).__name__} frame, which is not a device's to send there")
 
     def _envelope(self, data: bytes) -> Json:
-        if not self._plain:
-            return to_text(data)
-        try:
-            found: Json = json.loads(data)
-        except ValueError:
-            return to_text(data)
-        return found
+        """What is no JSON for every reader goes on as text: the world says that it cannot be read."""
+        if self._plain:
+            with contextlib.suppress(DriverError):
+                return json_lines.parse(data)
+        return to_text(data)
 
     def _ask(self, peer: Accepted, method: str, params: JsonObject) -> int:
         number = next(self._ids)

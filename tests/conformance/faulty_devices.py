@@ -12,7 +12,7 @@ from adapters.reference.jsonrpc import Params
 from reference_impl.device.effects import Effect, OpenReceiveSession, Push
 from reference_impl.device.sqlite_store import SqliteStore
 from reference_impl.wire import frames
-from reference_impl.wire.json_types import JsonObject
+from reference_impl.wire.json_types import Json, JsonObject
 from reference_impl.wire.relay_address import RelayAddress, parse
 
 
@@ -63,6 +63,23 @@ class RelayFrames(DeviceOverTcp):
         return done
 
 
+class _Envelopes(DeviceOverTcp):
+    """Pushes these bytes in place of each Envelope."""
+
+    envelope = b""
+
+    def _written(self, envelope: Json) -> bytes:  # noqa: ARG002 - whatever was to be sent
+        return self.envelope
+
+
+class DeepEnvelopes(_Envelopes):
+    envelope = b"[" * 50_000 + b"]" * 10_000
+
+
+class NumberlessEnvelopes(_Envelopes):
+    envelope = b'{"end_to_end_version": NaN}'
+
+
 class SpendsItsTime(DeviceOverTcp):
     """Answers no settle once it is connected."""
 
@@ -79,6 +96,8 @@ FAULTS: dict[str, type[DeviceOverTcp]] = {
     "half_handshake": HalfHandshake,
     "connects_twice": ConnectsTwice,
     "relay_frames": RelayFrames,
+    "deep_envelopes": DeepEnvelopes,
+    "numberless_envelopes": NumberlessEnvelopes,
     "spends_its_time": SpendsItsTime,
 }
 

@@ -85,6 +85,13 @@ def test_a_wrong_device_fails(fault: str, reason: str, tmp_path: Path) -> None:
     assert reason in finding.reason
 
 
+@pytest.mark.parametrize("fault", ["deep_envelopes", "numberless_envelopes"])
+def test_an_envelope_that_is_no_json_for_every_reader_is_none(fault: str, tmp_path: Path) -> None:
+    finding = run(fault, tmp_path, plain=True)
+    assert (finding.outcome, finding.clause) == (Outcome.FAIL, "SND-026")
+    assert "that cannot be read: the envelope is not an object" in finding.reason
+
+
 def test_a_device_that_never_answers_is_an_error_of_its_driver(tmp_path: Path) -> None:
     finding = run("spends_its_time", tmp_path, Timeouts(reply=1, start=30, case=60))
     assert finding.outcome is Outcome.ERROR
